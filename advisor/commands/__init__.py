@@ -1,0 +1,1 @@
+"""One verb, one file; its name is the verb, with ``_`` for ``-``."""

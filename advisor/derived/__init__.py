@@ -1,0 +1,1 @@
+"""Facts out of facts, pure: one file, one model and ``derive(...)``, whose inputs are found by annotation."""

@@ -1,0 +1,1 @@
+"""The only package that touches the machine: its files, commands, limits and NVML."""

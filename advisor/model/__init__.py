@@ -1,0 +1,1 @@
+"""Types only: frozen, small, without any knowledge of files, processes or output."""

@@ -1,0 +1,95 @@
+"""The base of all fact models and the marks that may stand on their fields.
+
+A fact that could not be read is ``None``; why, stands in the gaps of its Snapshot under the path of the
+fact's file (`evidence_path`). A list that was read and is empty is ``()``, a list that could not be read ``None``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+GapState = Literal["absent", "denied", "unsupported", "error", "timed out", "not captured"]
+"""Why a path gave no value. Only ``absent`` is a fact about the host; all others mean that we do not know."""
+
+
+@dataclass(frozen=True)
+class File:
+    """Mark: the value is the content of this one file below the model's ``origin``."""
+
+    name: str
+    unknown: tuple[str, ...] = ()
+    """Contents that mean "not known" (``-1``, ``Unknown`` ...)."""
+    scale: int = 1
+    """Factor from the file's unit to the field's (1024 for kB to bytes)."""
+    bracketed: bool = False
+    """The value is the word in ``[brackets]``."""
+
+
+@dataclass(frozen=True)
+class Volatile:
+    """Mark: changes by itself (counters, free memory, load); never in a file meant for git."""
+
+
+@dataclass(frozen=True)
+class Private:
+    """Mark: identifies the host or opens a door (serial, MAC, GUID, credential); never in a file meant for git."""
+
+
+class Facts(BaseModel):
+    """What one folder, file or command of the host says.
+
+    Fields are ``Annotated[type | None, marks...] = None``; a plain string among the marks describes the field,
+    with its unit. Field names carry units (``_bytes``, ``_seconds``, ``_mbps``).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    origin: str = ""
+    """Absolute path of the folder or file, or ``command: argv``, that the values were read from."""
+    origins: dict[str, str] = {}
+    """Exceptions from ``origin`` and the `File` marks: field name to the path its value was read from."""
+
+
+@dataclass(frozen=True)
+class FieldMarks:
+    """The marks of one field."""
+
+    file: File | None = None
+    volatile: bool = False
+    private: bool = False
+    about: str = ""
+    others: tuple[Any, ...] = field(default=())
+
+
+@cache
+def marks(model: type[Facts]) -> Mapping[str, FieldMarks]:
+    """The marks of every field of a model, but for ``origin`` and ``origins``."""
+    return {
+        name: _marks(info.metadata)
+        for name, info in model.model_fields.items()
+        if name not in ("origin", "origins")
+    }
+
+
+def _marks(metadata: list[Any]) -> FieldMarks:
+    files = [m for m in metadata if isinstance(m, File)]
+    texts = [m for m in metadata if isinstance(m, str)]
+    return FieldMarks(
+        file=files[0] if files else None,
+        volatile=any(isinstance(m, Volatile) for m in metadata),
+        private=any(isinstance(m, Private) for m in metadata),
+        about=texts[0] if texts else "",
+    )
+
+
+def evidence_path(facts: Facts, name: str) -> str:
+    """The file (or command) that field ``name`` was, or would have been, read from."""
+    if name in facts.origins:
+        return facts.origins[name]
+    mark = marks(type(facts)).get(name, FieldMarks()).file
+    if mark is None:
+        return facts.origin
+    return f"{facts.origin.rstrip('/')}/{mark.name}"

@@ -1,0 +1,66 @@
+"""What rules say: a verdict, its evidence, and what would settle it when it is unknown."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from advisor.model.setting import Setting
+
+Severity = Literal["critical", "warn", "info"]
+SEVERITIES: tuple[Severity, ...] = ("critical", "warn", "info")
+Basis = Literal["kernel-doc", "vendor-doc", "source", "measured", "field-report"]
+Verdict = Literal["fails", "holds", "unknown", "not-applicable"]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One fact that a condition looked at."""
+
+    expression: str
+    """As in the rule with the item filled in: ``pci.devices[0000:3b:00.0].link_width``."""
+    value: object
+    """``None`` when the fact is missing."""
+    path: str
+    """The file or command it was read from; empty for a constant of the job."""
+    gap: str | None = None
+    """Why there is no value: a gap state."""
+    volatile: bool = False
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One rule applied to one subject."""
+
+    rule: str
+    """Area and name: ``pcie/link-narrower-than-card``."""
+    subject: str
+    """The item of the rule's loop (a PCI address, a mount point ...), empty for a rule about the host."""
+    verdict: Verdict
+    severity: Severity
+    basis: Basis
+    title: str
+    message: str
+    evidence: tuple[Evidence, ...]
+    settle: tuple[str, ...] = ()
+    """For ``unknown``: what would settle it ("run as root: /sys/... was denied")."""
+    why: str = ""
+    fix: str = ""
+    sources: tuple[str, ...] = ()
+    disagree: tuple[str, ...] = ()
+    """Positions of authorities that differ, one each."""
+    settings: tuple[Setting, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """All findings of one host, in the order of their rules and subjects."""
+
+    findings: tuple[Finding, ...]
+
+    def failing(self) -> tuple[Finding, ...]:
+        """The findings that fail, worst first, then by rule and subject."""
+        failing = [f for f in self.findings if f.verdict == "fails"]
+        return tuple(sorted(failing, key=lambda f: (SEVERITIES.index(f.severity), f.rule, f.subject)))
+
+    def of(self, verdict: Verdict) -> tuple[Finding, ...]:
+        """The findings with this verdict."""
+        return tuple(f for f in self.findings if f.verdict == verdict)

@@ -1,0 +1,14 @@
+"""What the operator says of the training job: not a fact of the host, so never in facts.json."""
+
+from advisor.model.facts import Facts
+
+
+class Job(Facts):
+    """The job to be configured. ``origin`` says where a value comes from (``--ranks``, ``visible GPUs`` ...)."""
+
+    ranks: int | None = None
+    """Training processes on this node."""
+    data_path: str | None = None
+    """Absolute path of the data set on the host, links resolved."""
+    output_path: str | None = None
+    """Absolute path that checkpoints go to, links resolved."""

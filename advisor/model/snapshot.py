@@ -1,0 +1,155 @@
+"""A Snapshot: all facts of one host at one time, what was missing, and what was derived from them."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from advisor.errors import SourceError
+from advisor.model.facts import Facts, GapState, marks
+
+SCHEMA_VERSION = 1
+SourceKind = Literal["live", "capture", "tree", "facts"]
+F = TypeVar("F", bound=Facts)
+
+
+class Source(BaseModel):
+    """Where a Snapshot was read from. Carries no name of the host."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: SourceKind
+    """``live``; ``capture``: recorded what it looked for; ``tree``: a missing file says nothing; ``facts``: JSON."""
+    root_user: bool | None = None
+    """Whether the reader was root; ``None`` when a capture does not say."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Facts by section name (the probe's file name), gaps by path, and derived facts by section name."""
+
+    source: Source
+    facts: Mapping[str, Facts]
+    gaps: Mapping[str, GapState]
+    derived: Mapping[str, Facts] = field(default_factory=dict)
+
+    def section(self, name: str) -> Facts | None:
+        """A probed or derived section, ``None`` when its probe failed or its inputs were missing."""
+        return self.facts.get(name) or self.derived.get(name)
+
+    def get(self, model: type[F]) -> F | None:
+        """The first section of this model's type."""
+        for facts in (*self.facts.values(), *self.derived.values()):
+            if isinstance(facts, model):
+                return facts
+        return None
+
+    def gap(self, path: str) -> GapState | None:
+        """Why ``path`` gave no value; the gap of its nearest folder when it has none of its own."""
+        while path:
+            if path in self.gaps:
+                return self.gaps[path]
+            path = path.rpartition("/")[0]
+        return None
+
+    def with_derived(self, derived: Mapping[str, Facts]) -> "Snapshot":
+        """The same Snapshot with these derived sections."""
+        return replace(self, derived=dict(derived))
+
+
+def committed_json(snapshot: Snapshot) -> str:
+    """The text of ``facts.json``: host facts without volatile and private fields; sorted keys, final newline."""
+    kept = {name: _plain(facts, keep_volatile=False) for name, facts in snapshot.facts.items()}
+    return _json(snapshot, kept)
+
+
+def full_json(snapshot: Snapshot) -> str:
+    """The text of ``observations.json``: all facts but the private ones; changes from run to run."""
+    kept = {name: _plain(facts, keep_volatile=True) for name, facts in snapshot.facts.items()}
+    return _json(snapshot, kept)
+
+
+def _json(snapshot: Snapshot, facts: Mapping[str, Any]) -> str:
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "source": snapshot.source.model_dump(),
+        "facts": facts,
+        "gaps": dict(snapshot.gaps),
+    }
+    return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
+
+
+def _plain(value: Any, keep_volatile: bool) -> Any:
+    """Facts as JSON types; ``None`` fields and empty origins are left out, so that files stay short."""
+    if isinstance(value, Facts):
+        known = marks(type(value))
+        kept = {}
+        for name in type(value).model_fields:
+            item = getattr(value, name)
+            mark = known.get(name)
+            if item is None or (name in ("origin", "origins") and not item):
+                continue
+            if mark is not None and (mark.private or (mark.volatile and not keep_volatile)):
+                continue
+            kept[name] = _plain(item, keep_volatile)
+        return kept
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item, keep_volatile) for key, item in value.items()}
+    if isinstance(value, frozenset | set):
+        return sorted(value)
+    if isinstance(value, tuple | list):
+        return [_plain(item, keep_volatile) for item in value]
+    return value
+
+
+def parse_snapshot(text: str, models: Mapping[str, type[Facts]], where: str) -> Snapshot:
+    """The Snapshot that `committed_json` or `full_json` wrote; ``where`` names the file in errors.
+
+    Raises SourceError for anything else: wrong JSON, wrong version, unknown sections or fields.
+    """
+    document = _document(text, where)
+    version = document.get("schema_version")
+    if version != SCHEMA_VERSION:
+        raise SourceError(
+            f"{where}: schema_version must be {SCHEMA_VERSION} but is {version!r}; probe the host again"
+        )
+    for name in sorted(set(document) - {"schema_version", "source", "facts", "gaps"}):
+        raise SourceError(f"{where}: unknown key {name!r}")
+    try:
+        source = Source.model_validate(document.get("source") or {})
+        facts = dict(_sections(document, models, where))
+        gaps = _Gaps.model_validate({"gaps": document.get("gaps") or {}}).gaps
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise SourceError(f"{where}: {place}: {first['msg']}, got {str(first['input'])[:80]!r}") from None
+    return Snapshot(source=source.model_copy(update={"kind": "facts"}), facts=facts, gaps=gaps)
+
+
+class _Gaps(BaseModel):
+    gaps: dict[str, GapState]
+
+
+def _document(text: str, where: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        line = getattr(error, "lineno", 1)
+        raise SourceError(f"{where}:{line}: not JSON ({getattr(error, 'msg', 'nested too deep')})") from None
+    if not isinstance(document, dict):
+        raise SourceError(f"{where}: must hold a JSON object but holds {type(document).__name__}")
+    return document
+
+
+def _sections(
+    document: dict[str, Any], models: Mapping[str, type[Facts]], where: str
+) -> Iterator[tuple[str, Facts]]:
+    sections = document.get("facts") or {}
+    if not isinstance(sections, dict):
+        raise SourceError(f"{where}: facts must be an object but is {type(sections).__name__}")
+    for name, value in sections.items():
+        if name not in models:
+            raise SourceError(f"{where}: unknown section {name!r}; known are {', '.join(sorted(models))}")
+        yield name, models[name].model_validate(value)

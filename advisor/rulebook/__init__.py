@@ -1,0 +1,1 @@
+"""Rules: their schema, the condition language, loading and evaluation."""

@@ -1,0 +1,1 @@
+"""The search: space, study, trial processes, statistics, choice."""
