@@ -1,0 +1,39 @@
+"""The Snapshot that a command works on: probed live, from a captured root, or read from facts.json."""
+
+from advisor.derived._run import derive_all
+from advisor.discover import derived_models, probe_models, units
+from advisor.errors import InputError
+from advisor.host.base import Host
+from advisor.host.captured import open_root
+from advisor.inputs import printable, read_text
+from advisor.model.job import Job
+from advisor.model.snapshot import Snapshot, parse_snapshot
+from advisor.probes._run import Defect, run_probes
+
+
+def snapshot_from(
+    root: str | None, facts: str | None, job: Job | None = None
+) -> tuple[Snapshot, tuple[Defect, ...]]:
+    """The Snapshot of ``--root`` (default: this machine) or ``--facts``, with everything derived from it."""
+    if root is not None and facts is not None:
+        raise InputError("--root and --facts exclude each other: give the one that the facts are to come from")
+    if facts is not None:
+        snapshot = parse_snapshot(read_text(facts), probe_models(), printable(facts))
+        return derive(snapshot, job), ()
+    return probe_host(open_root(root or "/"), job)
+
+
+def probe_host(host: Host, job: Job | None = None) -> tuple[Snapshot, tuple[Defect, ...]]:
+    """The Snapshot of a Host, with everything derived from it, and the probes that failed."""
+    snapshot, defects = run_probes(host, units("probes"))
+    return derive(snapshot, job), defects
+
+
+def derive(snapshot: Snapshot, job: Job | None = None) -> Snapshot:
+    """``snapshot`` with all derived sections."""
+    return derive_all(snapshot, units("derived"), job)
+
+
+def schema() -> dict[str, type]:
+    """Every section that rules may name and its model: probed, derived and the job."""
+    return {**probe_models(), **derived_models(), "job": Job}
