@@ -1,0 +1,113 @@
+"""How the global batch is cut into ranks, micro-batches and accumulation; it never changes during a search."""
+
+from dataclasses import dataclass
+
+from advisor.errors import InputError
+from advisor.model.trial import Config
+
+DEFAULT_GLOBAL_BATCH = 64
+"""Taken when neither the operator nor the workload tells one, and said so."""
+PYTORCH_PREFETCH = 2
+"""DataLoader's default once there are workers."""
+SMALLEST_PART = 4
+"""Micro-batches below a quarter of today's are not tried: they only add steps to the same work."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What the job does today, as far as the workload says; ``None``: not told."""
+
+    num_workers: int | None = None
+    prefetch_factor: int | None = None
+    batch_size: int | None = None
+    accumulation: int | None = None
+    global_batch: int | None = None
+    pin_memory: bool | None = None
+    persistent_workers: bool | None = None
+    has_step: bool = False
+
+
+@dataclass(frozen=True)
+class Batching:
+    """``batch_size x accumulation x ranks = global_batch`` for every choice."""
+
+    global_batch: int
+    ranks: int
+    choices: tuple[int, ...]
+    """Micro-batches per rank, ascending; one: the micro-batch is not searched."""
+    today: int
+    """The micro-batch of the baseline."""
+    origin: str
+    """Who told the global batch."""
+    notes: tuple[str, ...] = ()
+    """What had to differ from what the workload declares."""
+
+    def accumulation(self, batch_size: int) -> int:
+        """Micro-batches of each rank per optimizer step."""
+        return self.global_batch // self.ranks // batch_size
+
+
+def batching(declared: Declared, ranks: int, asked: int | None) -> Batching:
+    """How the global batch of ``--global-batch`` (``asked``), else of the workload, else 64, may be cut."""
+    total, origin = _global_batch(declared, ranks, asked)
+    if total < 1 or total % ranks:
+        raise InputError(
+            f"the global batch ({total}, {origin}) must be a multiple of the ranks ({ranks}): "
+            f"give --global-batch {max(total // ranks, 1) * ranks} or another --ranks"
+        )
+    per_rank = total // ranks
+    today, notes = _batch_today(declared, per_rank)
+    if not declared.has_step:
+        return Batching(total, ranks, (today,), today, origin, notes)
+    choices = tuple(b for b in divisors(per_rank) if b * SMALLEST_PART >= today)
+    return Batching(total, ranks, choices, today, origin, notes)
+
+
+def baseline(declared: Declared, cut: Batching) -> Config:
+    """What the job does today; PyTorch's defaults for what it does not tell."""
+    workers = declared.num_workers or 0
+    return Config(
+        num_workers=workers,
+        prefetch_factor=(declared.prefetch_factor or PYTORCH_PREFETCH) if workers else None,
+        batch_size=cut.today,
+        accumulation=cut.accumulation(cut.today),
+        pin_memory=bool(declared.pin_memory),
+        persistent_workers=workers > 0 and bool(declared.persistent_workers),
+    )
+
+
+def candidate(workers: int, prefetch: int | None, batch: int, cut: Batching, pin_memory: bool) -> Config:
+    """A point of the search with all that follows from it."""
+    return Config(
+        num_workers=workers,
+        prefetch_factor=(prefetch or PYTORCH_PREFETCH) if workers else None,
+        batch_size=batch,
+        accumulation=cut.accumulation(batch),
+        pin_memory=pin_memory,
+        persistent_workers=workers > 0,
+    )
+
+
+def divisors(number: int) -> tuple[int, ...]:
+    """All divisors, ascending."""
+    small = [n for n in range(1, int(number**0.5) + 1) if number % n == 0]
+    return tuple(sorted({*small, *(number // n for n in small)}))
+
+
+def _global_batch(declared: Declared, ranks: int, asked: int | None) -> tuple[int, str]:
+    if asked is not None:
+        return asked, "--global-batch"
+    if declared.global_batch is not None:
+        return declared.global_batch, "the workload's"
+    if declared.batch_size is not None:
+        return declared.batch_size * (declared.accumulation or 1) * ranks, "the workload's batch size times ranks"
+    default = max(DEFAULT_GLOBAL_BATCH // ranks, 1) * ranks
+    return default, "a default, as neither the workload nor --global-batch tells one"
+
+
+def _batch_today(declared: Declared, per_rank: int) -> tuple[int, tuple[str, ...]]:
+    wanted = declared.batch_size or max(per_rank // (declared.accumulation or 1), 1)
+    if per_rank % wanted == 0:
+        return wanted, ()
+    kept = max(b for b in divisors(per_rank) if b <= wanted)
+    return kept, (f"a batch size of {wanted} does not divide the global batch per rank ({per_rank}); {kept} is taken",)

@@ -1,0 +1,141 @@
+"""The choice: the cheapest configuration within noise of the best, and whether it is a gain over the baseline.
+
+Pure: it is recomputed from the trials of tuning.json by ``advisor tune --replay``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from advisor.model.trial import Config, Trial
+from advisor.tuning.cost import Cost, learn, rate
+from advisor.tuning.space import in_flight
+from advisor.tuning.statistics import Ratio, paired_ratio, spread
+
+LEAST_TOLERANCE = 0.015
+MOST_TOLERANCE = 0.10
+"""Bounds of "within noise": below the first nobody can measure, above the second noise would excuse anything."""
+LEAST_GAIN = 0.03
+"""A smaller gain over the baseline is not worth a change."""
+FINAL = "final"
+"""Origin of the trials of the interleaved comparison, with the number of their round: ``final 2``."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A configuration and all that was measured of it."""
+
+    config: Config
+    samples_per_second: float
+    """The median over its trials; those of the interleaved comparison alone, where it was part of it."""
+    spread: float
+    rounds: Mapping[int, float] = field(default_factory=dict)
+    """Its rates in the interleaved comparison, by round."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What to use, and why."""
+
+    config: Config | None
+    """``None``: nothing could be measured."""
+    changes: bool
+    """Whether it is a change over the baseline that the measurements support."""
+    gain: Ratio | None
+    """Speed over the baseline; ``None`` when the baseline could not be measured."""
+    tolerance: float
+    """What counts as the same speed here."""
+    why: str
+    candidates: tuple[Candidate, ...] = ()
+    """All that ran well, fastest first."""
+
+    def of(self, config: Config) -> Candidate | None:
+        """What was measured of ``config``."""
+        return next((c for c in self.candidates if c.config == config), None)
+
+
+def choose(trials: Sequence[Trial], baseline: Config) -> Choice:
+    """The choice that these trials support."""
+    candidates = tuple(sorted(_candidates(trials), key=lambda c: (-c.samples_per_second, cheapness(c.config, Cost()))))
+    if not candidates:
+        return Choice(None, False, None, LEAST_TOLERANCE, "no configuration could be measured")
+    # Rates of different times are not comparable on a drifting machine: interleaved ones decide, if there are any.
+    compared = [c for c in candidates if c.rounds] or list(candidates)
+    cost, best = learn(trials), compared[0]
+    tolerance = min(max(LEAST_TOLERANCE, median(c.spread for c in compared)), MOST_TOLERANCE)
+    near = [c for c in compared if c.samples_per_second * (1 + tolerance) >= best.samples_per_second]
+    cheapest = min(near, key=lambda c: (*cheapness(c.config, cost), c.config != baseline))
+    today = next((c for c in candidates if c.config == baseline), None)
+    if today is None:
+        why = "the baseline could not be measured, so no gain can be told; " + _preferred(cheapest, best, tolerance)
+        return Choice(cheapest.config, True, None, tolerance, why, candidates)
+    return _against(today, cheapest, best, tolerance, candidates)
+
+
+def _against(
+    today: Candidate, cheapest: Candidate, best: Candidate, tolerance: float, candidates: tuple[Candidate, ...]
+) -> Choice:
+    gain = _gain(cheapest, today)
+    if cheapest.config == today.config:
+        why = "nothing to gain: keep what you have; the present configuration is " + (
+            "the fastest" if today is best else f"within {tolerance:.1%} of the fastest, and cheaper"
+        )
+        return Choice(today.config, False, None, tolerance, why, candidates)
+    if gain.value >= 1 + LEAST_GAIN and gain.excludes_one():
+        return Choice(cheapest.config, True, gain, tolerance, _preferred(cheapest, best, tolerance), candidates)
+    why = f"nothing to gain: keep what you have; {cheapest.config.key()} measured {ratio_text(gain)} against it"
+    return Choice(today.config, False, gain, tolerance, why, candidates)
+
+
+def _preferred(cheapest: Candidate, best: Candidate, tolerance: float) -> str:
+    if cheapest is best:
+        return "the fastest that was measured, and nothing cheaper comes within noise of it"
+    return f"the cheapest within {tolerance:.1%} of the fastest ({best.config.key()})"
+
+
+def _gain(ours: Candidate, today: Candidate) -> Ratio:
+    common = sorted(set(ours.rounds) & set(today.rounds))
+    if common:
+        return paired_ratio([ours.rounds[r] for r in common], [today.rounds[r] for r in common])
+    return paired_ratio([ours.samples_per_second], [today.samples_per_second])
+
+
+def ratio_text(ratio: Ratio) -> str:
+    """``+85 % (95 % interval +80 % to +91 %)``."""
+    if ratio.low is None or ratio.high is None:
+        return f"{_percent(ratio.value)} (measured once, no interval)"
+    return f"{_percent(ratio.value)} (95 % interval {_percent(ratio.low)} to {_percent(ratio.high)})"
+
+
+def _percent(value: float) -> str:
+    return f"{(value - 1) * 100:+.0f} %" if abs(value - 1) >= 0.095 else f"{(value - 1) * 100:+.1f} %"
+
+
+def cheapness(config: Config, cost: Cost) -> tuple[float, int, int, int]:
+    """Sorts the cheaper first: fewer bytes in flight, workers, prefetched batches, then larger micro-batches."""
+    bytes_per_sample = cost.batch_bytes_per_sample or 1.0
+    batch = config.batch_size or 1
+    return (in_flight(config) * batch * bytes_per_sample, config.num_workers, config.prefetch_factor or 0, -batch)
+
+
+def round_of(trial: Trial) -> int | None:
+    """The round of the interleaved comparison that a trial belongs to, if any."""
+    name, _, number = trial.origin.partition(" ")
+    return int(number) if name == FINAL and number.isdecimal() else None
+
+
+def _candidates(trials: Sequence[Trial]) -> list[Candidate]:
+    measured: dict[Config, list[Trial]] = {}
+    for trial in trials:
+        if rate(trial.measurement) is not None:
+            measured.setdefault(trial.config, []).append(trial)
+    return [_candidate(config, runs) for config, runs in measured.items()]
+
+
+def _candidate(config: Config, runs: Sequence[Trial]) -> Candidate:
+    finals = [t for t in runs if round_of(t) is not None]
+    counted = finals or list(runs)
+    rates = [r for t in counted if (r := rate(t.measurement)) is not None]
+    within = median(spread(t.measurement.samples_per_second) for t in counted)
+    rounds = {number: r for t, r in zip(counted, rates, strict=True) if (number := round_of(t)) is not None}
+    return Candidate(config, median(rates), max(within, spread(rates)), rounds)

@@ -1,0 +1,82 @@
+"""What a sample costs, learnt from the first trials."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from advisor.model.trial import Measurement, Trial
+
+FORKED_WORKER_BYTES = 32 * 1024 * 1024
+"""A forked worker keeps 10-15 MiB of its own; twice that leaves room for what the data set touches."""
+TENSORS_PER_BATCH = 4
+"""Assumed when a trial does not tell: inputs, targets, and two more."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Figures of one sample and one batch; ``None``: no trial has told."""
+
+    cpu_seconds: float | None = None
+    """CPU time of the loading process per sample."""
+    blocked_seconds: float | None = None
+    """Time per sample that it neither computed nor could have: disk, network, sleep."""
+    batch_bytes_per_sample: float | None = None
+    step_seconds_per_sample: float | None = None
+    """Time of the training step alone; 0 when the loader is measured alone."""
+    worker_bytes: int = FORKED_WORKER_BYTES
+    tensors_per_batch: int = TENSORS_PER_BATCH
+
+    def waits(self) -> bool:
+        """Whether workers mostly wait, so that more of them than CPUs are of use."""
+        if self.cpu_seconds is None or self.blocked_seconds is None:
+            return False
+        return self.blocked_seconds > self.cpu_seconds
+
+
+def learn(trials: Sequence[Trial]) -> Cost:
+    """The `Cost` that these trials show; those with few workers tell most, as workers do not yet disturb each other."""
+    good = sorted((t for t in trials if t.measurement.outcome == "ok"), key=lambda t: _trust(t))
+    return Cost(
+        cpu_seconds=_first(good, "cpu_seconds_per_sample"),
+        blocked_seconds=_first(good, "blocked_seconds_per_sample"),
+        batch_bytes_per_sample=_bytes_per_sample(good),
+        step_seconds_per_sample=_step_seconds(good),
+        tensors_per_batch=int(_first(good, "tensors_per_batch") or TENSORS_PER_BATCH),
+    )
+
+
+def rate(measurement: Measurement) -> float | None:
+    """The score of a trial: the median of its windows, samples per second; ``None`` when it did not run well."""
+    if measurement.outcome != "ok" or not measurement.samples_per_second:
+        return None
+    return median(measurement.samples_per_second)
+
+
+def _trust(trial: Trial) -> tuple[int, int]:
+    workers = trial.config.num_workers
+    return (workers if workers > 0 else 1_000, trial.number)
+
+
+def _first(trials: Sequence[Trial], note: str) -> float | None:
+    for trial in trials:
+        value = trial.measurement.notes.get(note)
+        if isinstance(value, int | float) and value >= 0:
+            return float(value)
+    return None
+
+
+def _bytes_per_sample(trials: Sequence[Trial]) -> float | None:
+    for trial in trials:
+        if trial.measurement.batch_bytes and trial.config.batch_size:
+            return trial.measurement.batch_bytes / trial.config.batch_size
+    return None
+
+
+def _step_seconds(trials: Sequence[Trial]) -> float | None:
+    """The least step time without waiting, per sample, that any trial showed."""
+    found = []
+    for trial in trials:
+        measured, batch = trial.measurement, trial.config.batch_size
+        if measured.step_seconds and measured.wait_share is not None and batch:
+            found.append(median(measured.step_seconds) * (1 - measured.wait_share) / batch)
+    return min(found) if found else None

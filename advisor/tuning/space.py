@@ -1,0 +1,140 @@
+"""Where the search may look: what each parameter may be, what bounds it, and which points cannot work.
+
+Shared memory and descriptors are counted as PyTorch uses them: ``num_workers x prefetch_factor`` batches in flight,
+all of them in /dev/shm, one descriptor for each tensor of a batch (torch/utils/data/dataloader.py, _utils/fetch.py).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from advisor.model.trial import Config, Parameter, Space, Trial
+from advisor.tuning.cost import Cost
+
+PREFETCH_FACTORS = (1, 2, 4, 8)
+HELD_BATCHES = 2
+"""Batches alive in the loop beside those in flight: the one at work and the one just taken."""
+SHM_SHARE = 0.8
+MEMORY_SHARE = 0.7
+FILES_SHARE = 0.5
+"""The shares of what is there that a configuration may plan with; the rest is for evaluation loaders and growth."""
+FILES_PER_WORKER = 4
+FILES_OF_THE_PROCESS = 64
+"""Pipes and semaphores of a worker as counted in the main process, and what an interpreter with torch holds open."""
+WAITING_WORKERS_PER_CPU = 8
+WAITING_WORKERS = 32
+"""Cap where workers wait: the larger of 8 for each CPU and 32. Past it, start-up costs more than waiting does."""
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one rank may use; ``None``: not known, so nothing is held against it."""
+
+    cpus: float | None = None
+    memory_bytes: int | None = None
+    shm_bytes: int | None = None
+    files: int | None = None
+
+
+def space(resources: Resources, cost: Cost, batch_sizes: Sequence[int]) -> Space:
+    """The dimensions for a rank with these ``resources``, as far as ``cost`` is known."""
+    workers, why = worker_bound(resources, cost, min(batch_sizes, default=1))
+    return Space(
+        (
+            Parameter("num_workers", tuple(range(workers + 1)), why),
+            Parameter("prefetch_factor", PREFETCH_FACTORS if workers else (), "batches each worker keeps ready"),
+            Parameter("batch_size", tuple(sorted(batch_sizes)), _batch_reason(batch_sizes)),
+        )
+    )
+
+
+def worker_bound(resources: Resources, cost: Cost, batch_size: int) -> tuple[int, str]:
+    """The largest useful ``num_workers`` and what bounds it."""
+    cpus = resources.cpus if resources.cpus is not None else 1.0
+    whole = max(1, math.floor(cpus))
+    bounds = [_cpu_bound(cpus, whole, cost)]
+    smallest = Config(1, 1, batch_size)
+    for name, limit in _limits(resources).items():
+        fixed = _needs(Config(0, None, batch_size), cost)[name]
+        each = _needs(smallest, cost)[name] - fixed
+        if each > 0:
+            bounds.append((max(0, math.floor((limit - fixed) / each)), f"{name} of one rank"))
+    return min(bounds, key=lambda bound: bound[0])
+
+
+def _cpu_bound(cpus: float, whole: int, cost: Cost) -> tuple[int, str]:
+    if not cost.waits():
+        return whole, f"CPUs of one rank ({cpus:g}); a sample is mostly CPU work"
+    assert cost.cpu_seconds is not None
+    assert cost.blocked_seconds is not None
+    cap = max(WAITING_WORKERS_PER_CPU * whole, WAITING_WORKERS)
+    waiting = f"a sample waits {_milliseconds(cost.blocked_seconds)} for {_milliseconds(cost.cpu_seconds)} of CPU time"
+    if cost.cpu_seconds <= 0:
+        return cap, f"{waiting}; capped at {cap}"
+    useful = math.floor(cpus * (cost.cpu_seconds + cost.blocked_seconds) / cost.cpu_seconds)
+    return (useful, waiting) if useful <= cap else (cap, f"{waiting}; capped at {cap}")
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.3g} ms"
+
+
+def _batch_reason(batch_sizes: Sequence[int]) -> str:
+    if len(batch_sizes) == 1:
+        return "fixed: the batch is not cut"
+    return "divisors of the global batch per rank"
+
+
+def violations(config: Config, resources: Resources, cost: Cost) -> Mapping[str, float]:
+    """For each resource that is known, what ``config`` needs less what it may use: above 0 it cannot work."""
+    needs = _needs(config, cost)
+    return {name: needs[name] - limit for name, limit in _limits(resources).items()}
+
+
+def _limits(resources: Resources) -> dict[str, float]:
+    known = {
+        "shared memory": (resources.shm_bytes, SHM_SHARE),
+        "memory": (resources.memory_bytes, MEMORY_SHARE),
+        "descriptors": (resources.files, FILES_SHARE),
+    }
+    return {name: amount * share for name, (amount, share) in known.items() if amount is not None}
+
+
+def _needs(config: Config, cost: Cost) -> dict[str, float]:
+    batch_bytes = (cost.batch_bytes_per_sample or 0) * (config.batch_size or 1)
+    batches = in_flight(config) + HELD_BATCHES
+    shared = batches * batch_bytes if config.num_workers else 0.0
+    files = FILES_PER_WORKER * config.num_workers + batches * cost.tensors_per_batch + FILES_OF_THE_PROCESS
+    return {
+        "shared memory": shared,
+        "memory": config.num_workers * cost.worker_bytes + 2 * batches * batch_bytes,
+        "descriptors": float(files) if config.num_workers else 0.0,
+    }
+
+
+def in_flight(config: Config) -> int:
+    """Batches that the loader keeps outstanding."""
+    return config.num_workers * (config.prefetch_factor or 0)
+
+
+def hopeless(config: Config, trials: Sequence[Trial]) -> str | None:
+    """Why ``config`` cannot work after what ``trials`` showed: it asks for no less than one that ran out."""
+    for trial in trials:
+        outcome, tried = trial.measurement.outcome, trial.config
+        if outcome == "no-space-in-shm" and _bytes_of(config) >= _bytes_of(tried):
+            return f"{tried.key()} already filled /dev/shm"
+        if outcome == "out-of-memory" and _no_less(config, tried):
+            return f"{tried.key()} already ran out of memory"
+    return None
+
+
+def _bytes_of(config: Config) -> int:
+    return in_flight(config) * (config.batch_size or 1)
+
+
+def _no_less(config: Config, tried: Config) -> bool:
+    return (
+        config.num_workers >= tried.num_workers
+        and (config.batch_size or 1) >= (tried.batch_size or 1)
+        and _bytes_of(config) >= _bytes_of(tried)
+    )
