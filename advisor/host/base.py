@@ -15,6 +15,12 @@ READ_LIMIT_BYTES = 64 * 1024
 """Enough for every sysfs file and for most of /proc; a caller that needs more says so."""
 COMMAND_SECONDS = 10.0
 
+AFFINITY = "call: sched_getaffinity"
+ENVIRONMENT = "environment"
+LIMITS = "/proc/self/limits"
+NVML = "nvml"
+"""Where the gaps of the questions that name no path stand; fit as their evidence path too."""
+
 
 @dataclass(frozen=True)
 class Output:
@@ -88,19 +94,23 @@ class Host(ABC):
 
     @abstractmethod
     def affinity(self) -> frozenset[int] | None:
-        """CPUs that this process may run on."""
+        """CPUs that this process may run on (gap: `AFFINITY`)."""
 
     @abstractmethod
     def limit(self, name: str) -> Limit | None:
-        """A resource limit of this process: ``memlock``, ``nofile``, ``stack``, ``nproc`` ... (gap: ``/proc/self/limits``)."""
+        """A resource limit of this process: ``memlock``, ``nofile``, ``stack``, ``nproc`` ... (gap: `LIMITS`)."""
 
     @abstractmethod
     def environment(self) -> Mapping[str, str] | None:
-        """This process's environment; ``None`` for a captured machine that did not keep it."""
+        """This process's environment; ``None`` for a captured machine that did not keep it (gap: `ENVIRONMENT`)."""
 
     @abstractmethod
     def nvml(self) -> Mapping[str, object] | None:
         """NVML's answers as plain JSON (see `advisor.host.nvml`); the gap stands under ``nvml``."""
+
+    def missed(self, path: str, state: GapState) -> None:
+        """Records why there is no value."""
+        self.gaps[path] = state
 
     def text(self, path: str, limit: int = READ_LIMIT_BYTES) -> str | None:
         """A file's text: cut at the first NUL, decoded with replacement, without white space at its end."""

@@ -1,0 +1,246 @@
+"""A machine that lies in a folder or an archive: links stay inside the root, what is missing was not captured."""
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from advisor.host.base import (
+    AFFINITY,
+    COMMAND_SECONDS,
+    ENVIRONMENT,
+    LIMITS,
+    NVML,
+    READ_LIMIT_BYTES,
+    FileSystemUse,
+    Host,
+    Limit,
+    Output,
+    command_origin,
+)
+from advisor.host.paths import in_natural_order, raw_of, text_of
+from advisor.host.states import state_of
+
+_LINKS_LIMIT = 40
+"""As many links as Linux follows in one path (MAXSYMLINKS)."""
+
+Kind = Literal["file", "folder", "link", "other"]
+
+
+@dataclass(frozen=True)
+class Node:
+    """What lies at one path of a store; ``target`` is a link's text."""
+
+    kind: Kind
+    mode: int | None = None
+    target: str = ""
+
+
+FOLDER = Node("folder")
+
+
+class Store(Protocol):
+    """Where a tree's files lie. Paths start with ``/`` and hold no link, ``.`` or ``..``; the root is ``""``."""
+
+    def node(self, path: str) -> Node | None:
+        """What lies at ``path``, without following it."""
+
+    def content(self, path: str, limit: int) -> bytes:
+        """The first bytes of a file. Raises OSError."""
+
+    def children(self, path: str) -> Sequence[str]:
+        """The names in a folder. Raises OSError."""
+
+
+@dataclass(frozen=True)
+class FolderStore:
+    """A tree in a folder of this machine."""
+
+    top: str
+
+    def node(self, path: str) -> Node | None:
+        try:
+            found = os.lstat(self._place(path))
+        except OSError:
+            return None
+        if stat.S_ISLNK(found.st_mode):
+            return Node("link", target=text_of(os.readlink(os.fsencode(self._place(path)))))
+        kind: Kind = "file" if stat.S_ISREG(found.st_mode) else "folder" if stat.S_ISDIR(found.st_mode) else "other"
+        return Node(kind, found.st_mode & 0o7777)
+
+    def content(self, path: str, limit: int) -> bytes:
+        descriptor = os.open(self._place(path), os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as stream:
+            return stream.read(limit)
+
+    def children(self, path: str) -> Sequence[str]:
+        return [text_of(os.fsencode(name)) for name in os.listdir(self._place(path))]
+
+    def below(self, path: str) -> "FolderStore":
+        """The same tree with ``path`` as its root."""
+        return FolderStore(os.fsdecode(self._place(path)))
+
+    def _place(self, path: str) -> str | bytes:
+        raw = raw_of(path)
+        return self.top + raw if isinstance(raw, str) else os.fsencode(self.top) + raw
+
+
+@dataclass(frozen=True)
+class Found:
+    """The end of a walk: the path without links, and what is there (``None``: nothing, ``loop``: too many links)."""
+
+    path: str
+    node: Node | None
+    loop: bool = False
+
+
+@dataclass
+class Tree(Host):
+    """A plain tree of /proc, /sys and /etc: it tells what is in it and nothing about what is not."""
+
+    store: Store = field(default_factory=lambda: FolderStore("/nonexistent"))
+    _folders: dict[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, folder: str | Path) -> "Tree":
+        """The machine whose root is ``folder``, without looking for it further down."""
+        return cls(kind="tree", root_user=None, store=FolderStore(os.fspath(folder).rstrip("/")))
+
+    def data(self, path: str, limit: int = READ_LIMIT_BYTES) -> bytes | None:
+        found = self._walk(path)
+        if found.node is None:
+            self._lacks("data", path, found)
+            return None
+        if found.node.kind != "file":
+            self.missed(path, "error" if found.node.kind == "folder" else "unsupported")
+            return None
+        try:
+            return self.store.content(found.path, limit)
+        except OSError as error:
+            self.missed(path, state_of(error.errno))
+            return None
+
+    def names(self, path: str) -> tuple[str, ...] | None:
+        found = self._walk(path)
+        if found.node is None:
+            self._lacks("names", path, found)
+            return None
+        if found.node.kind != "folder":
+            self.missed(path, "absent")
+            return None
+        return self._listed(path, found.path)
+
+    def _listed(self, path: str, place: str) -> tuple[str, ...] | None:
+        try:
+            return in_natural_order(self.store.children(place))
+        except OSError as error:
+            self.missed(path, state_of(error.errno))
+            return None
+
+    def link(self, path: str) -> str | None:
+        found = self._walk(path, follow=False)
+        if found.node is None:
+            self._lacks("link", path, found)
+            return None
+        if found.node.kind != "link":
+            self.missed(path, "unsupported")
+            return None
+        return found.node.target
+
+    def real(self, path: str) -> str | None:
+        found = self._walk(path)
+        if found.node is None:
+            self._lacks("real", path, found)
+            return None
+        return found.path or "/"
+
+    def exists(self, path: str) -> bool | None:
+        found = self._walk(path)
+        if found.node is None:
+            self._lacks("exists", path, found)
+            return None
+        return True
+
+    def mode(self, path: str) -> int | None:
+        found = self._walk(path)
+        if found.node is None:
+            self._lacks("mode", path, found)
+            return None
+        if found.node.mode is None:
+            self.missed(path, "not captured")
+            return None
+        return found.node.mode
+
+    def run(self, argv: Sequence[str], seconds: float = COMMAND_SECONDS) -> Output | None:
+        self.missed(command_origin(argv), "not captured")
+        return None
+
+    def statvfs(self, mount_point: str, network: bool = False) -> FileSystemUse | None:
+        self.missed(mount_point, "not captured")
+        return None
+
+    def affinity(self) -> frozenset[int] | None:
+        self.missed(AFFINITY, "not captured")
+        return None
+
+    def limit(self, name: str) -> Limit | None:
+        # The file itself may be there for a probe to read.
+        if self._walk(LIMITS).node is None:
+            self.missed(LIMITS, "not captured")
+        return None
+
+    def environment(self) -> Mapping[str, str] | None:
+        self.missed(ENVIRONMENT, "not captured")
+        return None
+
+    def nvml(self) -> Mapping[str, object] | None:
+        self.missed(NVML, "not captured")
+        return None
+
+    def _lacks(self, question: str, path: str, found: Found) -> None:
+        """Records why there is no answer to a question."""
+        self.gaps[path] = "error" if found.loop else "not captured"
+
+    def _walk(self, path: str, follow: bool = True) -> Found:
+        """Where ``path`` leads; its last part is followed too unless told otherwise."""
+        head, _, tail = path.rstrip("/").rpartition("/")
+        if tail in ("", ".", ".."):
+            return self._steps("", path, follow)
+        if head not in self._folders:
+            folder = self._steps("", head, True)
+            if folder.node is None or folder.node.kind != "folder":
+                lost = f"{folder.path}/{tail}"
+                return Found(lost, None, folder.loop)
+            self._folders[head] = folder.path
+        return self._steps(self._folders[head], tail, follow)
+
+    def _steps(self, at: str, path: str, follow: bool) -> Found:
+        """One part of ``path`` after the other from the folder ``at``; ``..`` stops at the root."""
+        todo = _parts(path)
+        links = 0
+        last = FOLDER
+        while todo:
+            name = todo.pop()
+            if name == "..":
+                at, last = at.rpartition("/")[0], FOLDER
+                continue
+            here = f"{at}/{name}"
+            node = self.store.node(here)
+            if node is not None and node.kind == "link" and (follow or todo):
+                links += 1
+                if links > _LINKS_LIMIT:
+                    return Found(here, None, loop=True)
+                at = "" if node.target.startswith("/") else at
+                todo.extend(_parts(node.target))
+                continue
+            if node is None or (todo and node.kind != "folder"):
+                return Found("/".join([here, *reversed(todo)]), None)
+            at, last = here, node
+        return Found(at, last)
+
+
+def _parts(path: str) -> list[str]:
+    """The parts of a path, the last one first."""
+    return [part for part in reversed(path.split("/")) if part not in ("", ".")]
