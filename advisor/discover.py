@@ -37,6 +37,6 @@ def derived_models() -> dict[str, type[Facts]]:
 
 
 def _returned(module: ModuleType, function: str) -> type[Facts]:
-    model = typing.get_type_hints(getattr(module, function))["return"]
-    assert isinstance(model, type) and issubclass(model, Facts), f"{module.__name__}.{function} must return Facts"
+    model: type = typing.get_type_hints(getattr(module, function))["return"]
+    assert issubclass(model, Facts), f"{module.__name__}.{function} must return Facts"
     return model

@@ -29,7 +29,9 @@ def read_text(path: str | Path, limit: int = TEXT_LIMIT_BYTES) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise SourceError(f"{printable(path)} is not UTF-8 text: byte {error.start} is {data[error.start]:#04x}") from None
+        raise SourceError(
+            f"{printable(path)} is not UTF-8 text: byte {error.start} is {data[error.start]:#04x}"
+        ) from None
 
 
 def printable(value: object) -> str:

@@ -56,7 +56,18 @@ TOUCHES_FILES = {
     *("tuning/child.py", "tuning/study.py", "workloads/", "cli.py", "tuning/processes.py", "tuning/shm.py"),
 }
 STARTS_PROCESSES = {"host/", "tuning/trial.py", "tuning/processes.py"}
-FILE_CALLS = {"open", "listdir", "scandir", "read_text", "read_bytes", "write_text", "write_bytes", "iterdir", "glob", "rglob"}
+FILE_CALLS = {
+    "open",
+    "listdir",
+    "scandir",
+    "read_text",
+    "read_bytes",
+    "write_text",
+    "write_bytes",
+    "iterdir",
+    "glob",
+    "rglob",
+}
 
 
 def _place(file: Path) -> str:
@@ -132,6 +143,7 @@ def test_light_commands_import_nothing_heavy(arguments: list[str], tmp_path: Pat
 
 
 def test_json_output_does_not_import_rich() -> None:
-    code = "import sys; from advisor.cli import run; run(['check','--format','json','--fail-on','never']); assert 'rich' not in sys.modules"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=ROOT)
+    code = "import sys; from advisor.cli import run; run(sys.argv[1:]); assert 'rich' not in sys.modules"
+    command = [sys.executable, "-c", code, "check", "--format", "json", "--fail-on", "never"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT)
     assert done.returncode == 0, done.stderr

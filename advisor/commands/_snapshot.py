@@ -11,9 +11,7 @@ from advisor.model.snapshot import Snapshot, parse_snapshot
 from advisor.probes._run import Defect, run_probes
 
 
-def snapshot_from(
-    root: str | None, facts: str | None, job: Job | None = None
-) -> tuple[Snapshot, tuple[Defect, ...]]:
+def snapshot_from(root: str | None, facts: str | None, job: Job | None = None) -> tuple[Snapshot, tuple[Defect, ...]]:
     """The Snapshot of ``--root`` (default: this machine) or ``--facts``, with everything derived from it."""
     if root is not None and facts is not None:
         raise InputError("--root and --facts exclude each other: give the one that the facts are to come from")

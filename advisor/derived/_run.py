@@ -22,7 +22,9 @@ def derive_all(snapshot: Snapshot, units: Mapping[str, ModuleType], job: Job | N
     hints = {name: typing.get_type_hints(module.derive) for name, module in units.items()}
     made_by = {hint["return"]: name for name, hint in hints.items()}
     needs = {name: _inputs(hint) for name, hint in hints.items()}
-    graph = {name: {made_by[model] for model, _ in inputs.values() if model in made_by} for name, inputs in needs.items()}
+    graph = {
+        name: {made_by[model] for model, _ in inputs.values() if model in made_by} for name, inputs in needs.items()
+    }
     for name in TopologicalSorter(dict(sorted(graph.items()))).static_order():
         arguments: dict[str, object] = {}
         for argument, (model, required) in needs[name].items():

@@ -68,9 +68,7 @@ class FieldMarks:
 def marks(model: type[Facts]) -> Mapping[str, FieldMarks]:
     """The marks of every field of a model, but for ``origin`` and ``origins``."""
     return {
-        name: _marks(info.metadata)
-        for name, info in model.model_fields.items()
-        if name not in ("origin", "origins")
+        name: _marks(info.metadata) for name, info in model.model_fields.items() if name not in ("origin", "origins")
     }
 
 

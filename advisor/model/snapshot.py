@@ -20,7 +20,7 @@ class Source(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    kind: SourceKind
+    kind: SourceKind = "facts"
     """``live``; ``capture``: recorded what it looked for; ``tree``: a missing file says nothing; ``facts``: JSON."""
     root_user: bool | None = None
     """Whether the reader was root; ``None`` when a capture does not say."""
@@ -112,9 +112,7 @@ def parse_snapshot(text: str, models: Mapping[str, type[Facts]], where: str) -> 
     document = _document(text, where)
     version = document.get("schema_version")
     if version != SCHEMA_VERSION:
-        raise SourceError(
-            f"{where}: schema_version must be {SCHEMA_VERSION} but is {version!r}; probe the host again"
-        )
+        raise SourceError(f"{where}: schema_version must be {SCHEMA_VERSION} but is {version!r}; probe the host again")
     for name in sorted(set(document) - {"schema_version", "source", "facts", "gaps"}):
         raise SourceError(f"{where}: unknown key {name!r}")
     try:
@@ -122,10 +120,14 @@ def parse_snapshot(text: str, models: Mapping[str, type[Facts]], where: str) -> 
         facts = dict(_sections(document, models, where))
         gaps = _Gaps.model_validate({"gaps": document.get("gaps") or {}}).gaps
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise SourceError(f"{where}: {place}: {first['msg']}, got {str(first['input'])[:80]!r}") from None
+        raise _mistake(error, where) from None
     return Snapshot(source=source.model_copy(update={"kind": "facts"}), facts=facts, gaps=gaps)
+
+
+def _mistake(error: ValidationError, where: str, section: str = "") -> SourceError:
+    first = error.errors()[0]
+    place = ".".join([part for part in [section] if part] + [str(part) for part in first["loc"]])
+    return SourceError(f"{where}: {place}: {first['msg']}, got {str(first['input'])[:80]!r}")
 
 
 class _Gaps(BaseModel):
@@ -143,13 +145,14 @@ def _document(text: str, where: str) -> dict[str, Any]:
     return document
 
 
-def _sections(
-    document: dict[str, Any], models: Mapping[str, type[Facts]], where: str
-) -> Iterator[tuple[str, Facts]]:
-    sections = document.get("facts") or {}
+def _sections(document: dict[str, Any], models: Mapping[str, type[Facts]], where: str) -> Iterator[tuple[str, Facts]]:
+    sections = document.get("facts", {})
     if not isinstance(sections, dict):
         raise SourceError(f"{where}: facts must be an object but is {type(sections).__name__}")
     for name, value in sections.items():
         if name not in models:
             raise SourceError(f"{where}: unknown section {name!r}; known are {', '.join(sorted(models))}")
-        yield name, models[name].model_validate(value)
+        try:
+            yield name, models[name].model_validate(value)
+        except ValidationError as error:
+            raise _mistake(error, where, name) from None
