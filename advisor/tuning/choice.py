@@ -56,7 +56,7 @@ class Choice:
 
 def choose(trials: Sequence[Trial], baseline: Config) -> Choice:
     """The choice that these trials support."""
-    candidates = tuple(sorted(_candidates(trials), key=lambda c: (-c.samples_per_second, cheapness(c.config, Cost()))))
+    candidates = tuple(sorted(_candidates(trials), key=lambda c: (-c.samples_per_second, c.config.key())))
     if not candidates:
         return Choice(None, False, None, LEAST_TOLERANCE, "no configuration could be measured")
     # Rates of different times are not comparable on a drifting machine: interleaved ones decide, if there are any.
@@ -64,7 +64,7 @@ def choose(trials: Sequence[Trial], baseline: Config) -> Choice:
     cost, best = learn(trials), compared[0]
     tolerance = min(max(LEAST_TOLERANCE, median(c.spread for c in compared)), MOST_TOLERANCE)
     near = [c for c in compared if c.samples_per_second * (1 + tolerance) >= best.samples_per_second]
-    cheapest = min(near, key=lambda c: (*cheapness(c.config, cost), c.config != baseline))
+    cheapest = min(near, key=lambda c: preference(c.config, cost, baseline))
     today = next((c for c in candidates if c.config == baseline), None)
     if today is None:
         why = "the baseline could not be measured, so no gain can be told; " + _preferred(cheapest, best, tolerance)
@@ -111,11 +111,17 @@ def _percent(value: float) -> str:
     return f"{(value - 1) * 100:+.0f} %" if abs(value - 1) >= 0.095 else f"{(value - 1) * 100:+.1f} %"
 
 
-def cheapness(config: Config, cost: Cost) -> tuple[float, int, int, int]:
-    """Sorts the cheaper first: fewer bytes in flight, workers, prefetched batches, then larger micro-batches."""
+def preference(config: Config, cost: Cost, baseline: Config) -> tuple[bool, float, int, int, int, bool]:
+    """Sorts first what is to be preferred at the same speed.
+
+    Today's micro-batch (another one changes batch statistics, so it must earn it), then the cheaper: fewer bytes in
+    flight, workers, prefetched batches; then larger micro-batches, and the baseline itself.
+    """
     bytes_per_sample = cost.batch_bytes_per_sample or 1.0
     batch = config.batch_size or 1
-    return (in_flight(config) * batch * bytes_per_sample, config.num_workers, config.prefetch_factor or 0, -batch)
+    flying = in_flight(config) * batch * bytes_per_sample
+    other_batch = config.batch_size != baseline.batch_size
+    return (other_batch, flying, config.num_workers, config.prefetch_factor or 0, -batch, config != baseline)
 
 
 def round_of(trial: Trial) -> int | None:

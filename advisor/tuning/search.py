@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 from advisor.model.trial import Config, Measurement, Space, Trial
 from advisor.tuning.batching import Batching, candidate
-from advisor.tuning.choice import FINAL, cheapness, choose, round_of
+from advisor.tuning.choice import FINAL, choose, preference, round_of
 from advisor.tuning.cost import Cost, learn, rate
-from advisor.tuning.prediction import batch_candidates, worker_candidates
+from advisor.tuning.prediction import NEAR_BEST, batch_candidates, worker_candidates
 from advisor.tuning.progress import Ended, Listen, Said, Started, ignore
-from advisor.tuning.space import Resources, hopeless, space, violations
+from advisor.tuning.space import PREFETCH_FACTORS, Resources, hopeless, space, violations
 from advisor.tuning.study import Study
 
 SEARCH_SHARE = 0.65
@@ -23,6 +23,8 @@ ROUNDS = 5
 LEAST_ROUNDS = 3
 """Rounds of the comparison: at most, and what the budget is overdrawn for by at most its own tenth."""
 FINALISTS = 3
+NEAR = 0.93
+"""Runners-up slower than this share of the fastest cannot win a comparison that differs by noise."""
 WORTH = 0.02
 """A trial that is better by less than this does not renew the patience."""
 LEAST_WAIT = 0.03
@@ -114,9 +116,16 @@ class Search:
         """A point of the search."""
         return candidate(workers, prefetch, batch, self.job.batching, self.job.pin_memory)
 
-    def best(self) -> Trial | None:
-        """The fastest trial so far."""
-        return max(self.good(), key=lambda t: rate(t.measurement) or 0.0, default=None)
+    def batch_of(self, config: Config) -> int:
+        """The micro-batch of ``config``."""
+        return config.batch_size or self.job.batching.today
+
+    def incumbent(self) -> Config:
+        """What would be chosen now: the preferred one that comes near the fastest."""
+        good = self.good()
+        best = max((rate(t.measurement) or 0.0 for t in good), default=0.0)
+        near = [t.config for t in good if (rate(t.measurement) or 0.0) >= NEAR_BEST * best]
+        return min(near, key=lambda c: preference(c, self.cost(), self.job.baseline), default=self.job.baseline)
 
     def good(self) -> list[Trial]:
         """The trials that ran well."""
@@ -209,10 +218,24 @@ def _predict(search: Search, workers_matter: bool) -> None:
         most, cpus = max(search.space().choices("num_workers")), search.job.resources.cpus or 1.0
         for workers in worker_candidates(search.cost(), cpus, most):
             search.once(search.point(workers, 2, batch), "model")
-    best = search.best()
-    config = best.config if best else search.job.baseline
+    config = search.incumbent()
     for size in batch_candidates(search.job.batching.choices, batch):
         search.once(search.point(config.num_workers, config.prefetch_factor, size), "model")
+    if workers_matter:
+        _around(search)
+
+
+def _around(search: Search) -> None:
+    """The neighbours of the incumbent: what is cheaper may do as well, what is larger may do better."""
+    config = search.incumbent()
+    if config.num_workers == 0:
+        return
+    workers, prefetch, batch = config.num_workers, config.prefetch_factor or 1, search.batch_of(config)
+    most = max(search.space().choices("num_workers"))
+    step = max(1, workers // 4)
+    for near, ahead in ((workers, prefetch // 2), (workers - step, prefetch), (workers, prefetch * 2)):
+        if near >= 1 and ahead in PREFETCH_FACTORS:
+            search.once(search.point(min(near, most), ahead, batch), "neighbour")
 
 
 def _propose(search: Search, workers_matter: bool) -> str:
@@ -296,9 +319,9 @@ def _finalists(search: Search) -> list[Config]:
     ranked = choose(search.trials, search.job.baseline).candidates
     if not ranked:
         return []
-    near = [c for c in ranked if c.samples_per_second >= 0.95 * ranked[0].samples_per_second]
-    cheap = min(near, key=lambda c: cheapness(c.config, search.cost()))
-    wanted = list(dict.fromkeys([ranked[0].config, cheap.config, *(c.config for c in ranked[1:])]))[:FINALISTS]
+    near = [c for c in ranked if c.samples_per_second >= NEAR * ranked[0].samples_per_second]
+    cheap = min(near, key=lambda c: preference(c.config, search.cost(), search.job.baseline))
+    wanted = list(dict.fromkeys([ranked[0].config, cheap.config, *(c.config for c in near[1:])]))[:FINALISTS]
     base = [search.job.baseline] if any(c.config == search.job.baseline for c in ranked) else []
     return list(dict.fromkeys([*base, *wanted]))
 

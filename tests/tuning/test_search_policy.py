@@ -1,0 +1,244 @@
+"""The course of a search on simulated machines: real policy and journal, an analytic model for the trials."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from advisor.model.trial import Config, Measurement, Outcome
+from advisor.tuning.batching import Declared, baseline, batching
+from advisor.tuning.choice import Choice, choose
+from advisor.tuning.progress import Ended, Event
+from advisor.tuning.search import Job, Limits, run_search
+from advisor.tuning.search import Outcome as Result
+from advisor.tuning.space import Resources
+from advisor.tuning.study import open_study
+
+TRIAL_SECONDS = 8.0
+
+
+@dataclass
+class Machine:
+    """A simulated machine: seconds of CPU time and waiting per sample, a training step, overheads, noise."""
+
+    cpu: float
+    blocked: float = 0.0
+    step: float = 0.0
+    cpus: float = 2.0
+    transfer: float = 0.0
+    """Extra main-process time per sample once it comes from a worker."""
+    noise: float = 0.01
+    outcome: Callable[[Config], Outcome] = lambda config: "ok"
+    now: float = 0.0
+    runs: list[Config] = field(default_factory=list)
+    dice: Random = field(default_factory=lambda: Random(7))
+    interrupt_at: int | None = None
+
+    def clock(self) -> float:
+        return self.now
+
+    def __call__(self, config: Config) -> Measurement:
+        if self.interrupt_at is not None and len(self.runs) >= self.interrupt_at:
+            raise KeyboardInterrupt
+        self.runs.append(config)
+        self.now += TRIAL_SECONDS
+        outcome = self.outcome(config)
+        if outcome != "ok":
+            return Measurement(outcome, message=f"simulated {outcome}")
+        seconds = self.seconds(config)
+        rates = tuple(self._noisy(1 / seconds) for _ in range(6))
+        batch = config.batch_size or 1
+        wait = max(0.0, seconds - self.step) / seconds if self.step else None
+        return Measurement(
+            "ok",
+            samples_per_second=rates,
+            wait_share=wait,
+            step_seconds=(seconds * batch,) if self.step else (),
+            batch_bytes=64 * batch,
+            notes={"cpu_seconds_per_sample": self.cpu, "blocked_seconds_per_sample": self.blocked},
+        )
+
+    def seconds(self, config: Config) -> float:
+        """Seconds per sample."""
+        if config.num_workers == 0:
+            return self.step + self.cpu + self.blocked
+        by_workers = (self.cpu + self.blocked) / config.num_workers
+        crowd = 1 + 0.02 * max(0.0, config.num_workers * self.cpu / (self.cpu + self.blocked) - self.cpus)
+        return max(self.step + self.transfer, by_workers, self.cpu / self.cpus * crowd, self.transfer)
+
+    def _noisy(self, value: float) -> float:
+        return value * math.exp(self.dice.gauss(0, self.noise))
+
+
+def search(
+    machine: Machine,
+    folder: Path,
+    declared: Declared | None = None,
+    resources: Resources | None = None,
+    events: list[Event] | None = None,
+    **limits: object,
+) -> tuple[Result, Choice, Config]:
+    declared = declared or Declared(batch_size=32)
+    cut = batching(declared, 1, None)
+    base = baseline(declared, cut)
+    job = Job(base, cut, resources or Resources(cpus=machine.cpus))
+    with open_study(folder, "key", cut.choices) as study:
+        listen = (events if events is not None else []).append
+        result = run_search(job, Limits(**limits), study, machine, machine.clock, listen)  # type: ignore[arg-type]
+    return result, choose(result.trials, base), base
+
+
+def test_a_sleeping_dataset_gets_more_workers_than_cpus(tmp_path: Path) -> None:
+    machine = Machine(cpu=30e-6, blocked=2e-3, transfer=20e-6)
+    _, choice, _ = search(machine, tmp_path)
+    assert choice.changes
+    assert choice.config is not None
+    assert choice.config.num_workers >= 8
+    assert choice.gain is not None
+    assert choice.gain.low is not None
+    assert choice.gain.low > 5
+
+
+def test_a_dataset_in_memory_keeps_no_workers(tmp_path: Path) -> None:
+    _, choice, base = search(Machine(cpu=4e-6, transfer=35e-6), tmp_path)
+    assert choice.config == base
+    assert base.num_workers == 0
+    assert not choice.changes
+    assert "nothing to gain" in choice.why
+
+
+def test_a_dataset_in_memory_loses_the_workers_it_was_declared_with(tmp_path: Path) -> None:
+    declared = Declared(batch_size=32, num_workers=4, prefetch_factor=2)
+    _, choice, _ = search(Machine(cpu=4e-6, transfer=35e-6), tmp_path, declared)
+    assert choice.changes
+    assert choice.config is not None
+    assert choice.config.num_workers == 0
+    assert choice.gain is not None
+    assert choice.gain.value > 5
+
+
+def test_cpu_bound_samples_are_given_no_more_workers_than_cpus(tmp_path: Path) -> None:
+    machine = Machine(cpu=5e-3, cpus=4.0)
+    result, choice, _ = search(machine, tmp_path)
+    assert max(config.num_workers for config in machine.runs) <= 4
+    assert choice.config is not None
+    assert choice.config.num_workers == 4
+    assert max(result.space.choices("num_workers")) == 4
+
+
+def test_a_slow_training_step_needs_only_as_many_workers_as_feed_it(tmp_path: Path) -> None:
+    machine = Machine(cpu=1e-3, step=1e-3, cpus=16.0)
+    _, choice, _ = search(machine, tmp_path)
+    assert choice.config is not None
+    assert choice.changes
+    assert choice.config.num_workers <= 2
+    assert choice.config.prefetch_factor == 1 or choice.config.num_workers == 1
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_flat_and_noisy_landscape_has_nothing_to_gain(tmp_path: Path, seed: int) -> None:
+    machine = Machine(cpu=1e-6, step=2e-3, transfer=0.0, noise=0.05, dice=Random(seed))
+    machine.step = 2e-3
+    declared = Declared(batch_size=32, has_step=True, global_batch=128)
+    _, choice, base = search(machine, tmp_path, declared)
+    assert choice.config == base
+    assert not choice.changes
+
+
+def test_a_loop_that_never_waits_is_measured_once(tmp_path: Path) -> None:
+    machine = Machine(cpu=1e-6, step=1e-3)
+    result, choice, base = search(machine, tmp_path)
+    assert machine.runs == [base]
+    assert "better loader gains nothing" in result.stopped
+    assert choice.config == base
+
+
+def test_a_diagnosis_measures_the_baseline_alone(tmp_path: Path) -> None:
+    machine = Machine(cpu=5e-3)
+    search(machine, tmp_path, diagnose_only=True)
+    assert len(machine.runs) == 1
+
+
+def test_the_global_batch_is_kept_by_every_trial(tmp_path: Path) -> None:
+    machine = Machine(cpu=5e-3, step=1e-3, cpus=4.0)
+    search(machine, tmp_path, Declared(batch_size=16, global_batch=96, has_step=True))
+    assert {(c.batch_size or 0) * c.accumulation for c in machine.runs} == {96}
+    assert len({c.batch_size for c in machine.runs}) > 1
+
+
+@pytest.mark.parametrize("outcome", ["out-of-memory", "no-space-in-shm", "timed-out", "user-error", "killed"])
+def test_a_failing_region_is_a_result_and_the_search_goes_on(tmp_path: Path, outcome: Outcome) -> None:
+    machine = Machine(cpu=30e-6, blocked=2e-3, outcome=lambda c: outcome if c.num_workers > 12 else "ok")
+    result, choice, _ = search(machine, tmp_path)
+    assert outcome in {t.measurement.outcome for t in result.trials}
+    assert choice.config is not None
+    assert 4 <= choice.config.num_workers <= 12
+
+
+def test_what_ran_out_is_not_asked_for_again_with_more(tmp_path: Path) -> None:
+    machine = Machine(cpu=30e-6, blocked=2e-3, outcome=lambda c: "no-space-in-shm" if c.num_workers > 8 else "ok")
+    search(machine, tmp_path)
+    failed = [c.num_workers * (c.prefetch_factor or 0) for c in machine.runs if c.num_workers > 8]
+    assert failed
+    assert failed == sorted(failed, reverse=True)
+    assert len(set(failed)) == len(failed)
+
+
+def test_a_failing_baseline_does_not_end_the_search(tmp_path: Path) -> None:
+    machine = Machine(cpu=5e-3, outcome=lambda c: "timed-out" if c.num_workers == 0 else "ok")
+    result, choice, base = search(machine, tmp_path)
+    assert result.trials[0].config == base
+    assert result.trials[0].measurement.outcome == "timed-out"
+    assert choice.config is not None
+    assert choice.config != base
+    assert choice.gain is None
+    assert "baseline could not be measured" in choice.why
+
+
+def test_a_broken_workload_ends_the_search_without_a_choice(tmp_path: Path) -> None:
+    machine = Machine(cpu=5e-3, outcome=lambda c: "user-error")
+    result, choice, _ = search(machine, tmp_path)
+    assert choice.config is None
+    assert len(result.trials) == 3
+    assert "the workload failed in each of 3 trials" in result.stopped
+
+
+def test_points_that_do_not_fit_are_never_run(tmp_path: Path) -> None:
+    machine = Machine(cpu=30e-6, blocked=2e-3)
+    room = 100 * 64 * 32  # about a hundred batches of 32 samples at 64 bytes
+    search(machine, tmp_path, resources=Resources(cpus=2.0, shm_bytes=room))
+    used = [(c.num_workers * (c.prefetch_factor or 0) + 2) * 64 * 32 for c in machine.runs if c.num_workers]
+    assert max(used) <= 0.8 * room
+
+
+def test_the_budget_ends_the_search(tmp_path: Path) -> None:
+    machine = Machine(cpu=30e-6, blocked=2e-3)
+    search(machine, tmp_path, budget_seconds=120.0, patience=1_000, max_trials=1_000)
+    assert machine.now <= 120.0 * 1.1 + 4 * TRIAL_SECONDS
+
+
+def test_exhaustive_measures_every_point_that_fits(tmp_path: Path) -> None:
+    machine = Machine(cpu=5e-3)
+    search(machine, tmp_path, exhaustive=True, budget_seconds=1.0, max_trials=1_000)
+    grid = {(c.num_workers, c.prefetch_factor) for c in machine.runs}
+    assert grid == {(0, None), *((w, p) for w in (1, 2) for p in (1, 2, 4, 8))}
+
+
+@pytest.mark.parametrize("after", [0, 1, 3, 7, 12], ids=lambda n: f"after-{n}-trials")
+def test_an_interrupted_search_resumes_where_it_was(tmp_path: Path, after: int) -> None:
+    stopped = Machine(cpu=30e-6, blocked=2e-3, transfer=20e-6, interrupt_at=after)
+    with pytest.raises(KeyboardInterrupt):
+        search(stopped, tmp_path)
+    resumed = Machine(cpu=30e-6, blocked=2e-3, transfer=20e-6)
+    events: list[Event] = []
+    result, choice, base = search(resumed, tmp_path, events=events)
+    assert result.reused == after
+    assert [t.config for t in result.trials[:after]] == stopped.runs
+    assert sum(isinstance(e, Ended) and e.reused for e in events) == after
+    # The baseline runs again only in the comparison.
+    assert [t.origin for t in result.trials if t.config == base].count("baseline") == 1
+    assert choice.config is not None
+    assert choice.config.num_workers >= 8
