@@ -206,7 +206,9 @@ class _Reader:
                 continue
             if member.kind == b"S":
                 self._skip_sparse_map(block)
-            yield _with_pax(replace(member, name=name or member.name, target=target or member.target), records)
+            member = _with_pax(replace(member, name=name or member.name, target=target or member.target), records)
+            # Before ustar a folder was a file whose name ends with a slash.
+            yield replace(member, kind=b"5") if member.kind == b"\0" and member.name.endswith(b"/") else member
             name = target = b""
             records = {}
 
@@ -218,8 +220,6 @@ class _Reader:
         if block[257:263] == b"ustar\0" and block[345]:
             name = _text(block[345:500]) + b"/" + name
         kind = block[156:157]
-        if kind in (b"0", b"\0") and name.endswith(b"/"):
-            kind = b"5"
         size = _number(block[124:136]) if kind not in (b"1", b"2", b"3", b"4", b"5", b"6") else 0
         return _Member(name, kind, _number(block[100:108]) & 0o7777, size, _text(block[157:257]))
 

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 _MEMORY_LIMIT_BYTES = 256 * 1024 * 1024
 """What a file may make a decompressor ask for; xz -9 needs 65 MiB, zstd --long=27 128 MiB."""
@@ -16,7 +16,7 @@ class Stream(Protocol):
         """At most ``size`` bytes."""
 
 
-def decompressed(file: Stream, start: bytes) -> Stream:
+def decompressed(file: IO[bytes], start: bytes) -> Stream:
     """The bytes that ``file``, which starts with ``start``, unpacks to; ``file`` itself when it is not compressed."""
     for magic, opened in _FORMATS.items():
         if start.startswith(magic):
@@ -29,7 +29,7 @@ class _Unpacked:
 
     def __init__(self, inner: Stream, *errors: type[Exception]) -> None:
         self._inner = inner
-        self._errors = (EOFError, ValueError, MemoryError, *errors)
+        self._errors: tuple[type[Exception], ...] = (EOFError, ValueError, MemoryError, *errors)
 
     def read(self, size: int, /) -> bytes:
         try:
@@ -41,7 +41,7 @@ class _Unpacked:
 class _Xz:
     """The bytes of an xz file, streams one after the other; `lzma.open` takes no limit for memory."""
 
-    def __init__(self, file: Stream, new_decoder: Callable[[], Any]) -> None:
+    def __init__(self, file: IO[bytes], new_decoder: Callable[[], Any]) -> None:
         self._file = file
         self._new_decoder = new_decoder
         self._decoder = new_decoder()
@@ -62,19 +62,19 @@ class _Xz:
                 return piece
 
 
-def _gzip(file: Stream) -> Stream:
+def _gzip(file: IO[bytes]) -> Stream:
     import gzip
 
-    return _Unpacked(gzip.GzipFile(fileobj=file, mode="rb"), zlib.error)  # type: ignore[arg-type]
+    return _Unpacked(gzip.GzipFile(fileobj=file, mode="rb"), zlib.error)
 
 
-def _bzip2(file: Stream) -> Stream:
+def _bzip2(file: IO[bytes]) -> Stream:
     import bz2
 
-    return _Unpacked(bz2.BZ2File(file))  # type: ignore[arg-type]
+    return _Unpacked(bz2.BZ2File(file))
 
 
-def _xz(file: Stream) -> Stream:
+def _xz(file: IO[bytes]) -> Stream:
     import lzma
 
     return _Unpacked(
@@ -82,14 +82,14 @@ def _xz(file: Stream) -> Stream:
     )
 
 
-def _zstd(file: Stream) -> Stream:
+def _zstd(file: IO[bytes]) -> Stream:
     import zstandard
 
     decoder = zstandard.ZstdDecompressor(max_window_size=_MEMORY_LIMIT_BYTES)
-    return _Unpacked(decoder.stream_reader(file, read_across_frames=True), zstandard.ZstdError)  # type: ignore[arg-type]
+    return _Unpacked(decoder.stream_reader(file, read_across_frames=True), zstandard.ZstdError)
 
 
-_FORMATS: dict[bytes, Callable[[Stream], Stream]] = {
+_FORMATS: dict[bytes, Callable[[IO[bytes]], Stream]] = {
     b"\x1f\x8b": _gzip,
     b"BZh": _bzip2,
     b"\xfd7zXZ\0": _xz,

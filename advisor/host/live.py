@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from advisor.host import commands
 from advisor.host.base import (
@@ -46,11 +46,13 @@ class LiveHost(Host):
                 return None
             descriptor = os.open(raw_of(path), _OPEN)
         except (OSError, ValueError) as error:
-            return self._failed(path, error)
+            self._failed(path, error)
+            return None
         try:
             return _content(descriptor, limit, path.startswith(_ONE_READ))
         except OSError as error:
-            return self._failed(path, error)
+            self._failed(path, error)
+            return None
         finally:
             os.close(descriptor)
 
@@ -66,7 +68,7 @@ class LiveHost(Host):
 
     def link(self, path: str) -> str | None:
         try:
-            return text_of(os.fsencode(os.readlink(raw_of(path))))
+            return text_of(os.readlink(os.fsencode(raw_of(path))))
         except (OSError, ValueError) as error:
             self._failed(path, error)
             return None

@@ -104,7 +104,7 @@ class Tree(Host):
     _folders: dict[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, folder: str | Path) -> "Tree":
+    def in_folder(cls, folder: str | Path) -> "Tree":
         """The machine whose root is ``folder``, without looking for it further down."""
         return cls(kind="tree", root_user=None, store=FolderStore(os.fspath(folder).rstrip("/")))
 
