@@ -1,6 +1,36 @@
 """Writing OUT: whole files or none, only what changed, never over an edit of the user's, never outside OUT."""
 
-from dataclasses import dataclass
+import os
+import stat
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from advisor.errors import InputError
+from advisor.inputs import printable
+from advisor.planning.lock import LOCK_NAME, Lock, content_hash, lock_text, parse_lock, safe_path
+
+_LIMIT_BYTES = 64 * 1024 * 1024
+"""No generated file is larger; what is longer is compared, or refused, by its beginning."""
+_REMOVABLE = ("host/", "job/", "suggested/", "report.md", "tuning.json")
+"""A lock from somebody else's commit must not be able to name any other file for removal."""
+_YOURS_IF_THERE = ".gitignore"
+"""A repository's own file of that name is left alone."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """What OUT is to hold."""
+
+    committed: Mapping[str, str]
+    """Path below OUT to text; listed with its hash in advisor.lock."""
+    ignored: Mapping[str, str] = field(default_factory=dict)
+    """Files that git ignores: written, not listed."""
+    records: Collection[str] = ()
+    """Committed files that other runs write too (facts.json): written over whatever is there."""
+    keep: Collection[str] = ()
+    """Files of a former run that stay although they are not made now."""
+    validity: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -10,3 +40,130 @@ class Written:
     changed: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+
+
+def write_out(out: str | Path, output: Output) -> Written:
+    """Makes OUT hold ``output`` and says what that changed; files of a former run that are not made now are removed.
+
+    Raises InputError before anything is written: an edited file, a link that leaves OUT, a wrong advisor.lock.
+    """
+    root = Path(out)
+    try:
+        return _write(root, output)
+    except OSError as error:
+        what = printable(error.filename or root)
+        raise InputError(f"cannot write {what}: {error.strerror}; choose another folder with --out") from None
+
+
+def former_lock(out: str | Path) -> Lock:
+    """The Lock of the last run in OUT; an empty one when there is none. Raises InputError."""
+    path = Path(out) / LOCK_NAME
+    _refuse_outside(Path(out), LOCK_NAME)
+    data = _content(path)
+    return Lock() if data is None else parse_lock(data.decode("utf-8", "replace"), printable(path))
+
+
+def _write(root: Path, output: Output) -> Written:
+    former = former_lock(root)
+    new = {
+        path: text.encode("utf-8", "backslashreplace") for path, text in {**output.committed, **output.ignored}.items()
+    }
+    stale = sorted(path for path in set(former.files) - set(new) - set(output.keep) if path.startswith(_REMOVABLE))
+    for path in (*new, *stale):
+        _refuse_outside(root, path)
+    found = {path: _content(root / path) for path in (*new, *stale)}
+    if _YOURS_IF_THERE in new and _is_edited(_YOURS_IF_THERE, found, new, former):
+        del new[_YOURS_IF_THERE]
+    guarded = [path for path in (*new, *stale) if path not in output.records and path not in output.ignored]
+    _refuse_edited(root, [path for path in guarded if _is_edited(path, found, new, former)], former)
+    return _put(root, former, output, new, found, [path for path in stale if found[path] is not None])
+
+
+def _put(
+    root: Path,
+    former: Lock,
+    output: Output,
+    new: Mapping[str, bytes],
+    found: Mapping[str, bytes | None],
+    stale: list[str],
+) -> Written:
+    changed = sorted(path for path in new if new[path] != found[path])
+    hashes = {path: content_hash(data) for path, data in new.items() if path not in output.ignored}
+    kept = {path: former.files[path] for path in output.keep if path in former.files and path not in hashes}
+    lock = Lock({**kept, **hashes}, {}, output.validity)
+    root.mkdir(parents=True, exist_ok=True)
+    if changed or stale:
+        # Should this run be cut off, the next one still knows both the old and the new files as advisor's own.
+        pending = {path: hashes[path] for path in changed if path in hashes}
+        _replace_file(root / LOCK_NAME, lock_text(replace(former, pending=pending)).encode())
+    for path in changed:
+        _replace_file(root / path, new[path])
+    for path in stale:
+        _remove(root, path)
+    if _content(root / LOCK_NAME) != lock_text(lock).encode():
+        _replace_file(root / LOCK_NAME, lock_text(lock).encode())
+    return Written(tuple(changed), tuple(sorted(set(new) - set(changed))), tuple(stale))
+
+
+def _is_edited(path: str, found: Mapping[str, bytes | None], new: Mapping[str, bytes], former: Lock) -> bool:
+    data = found[path]
+    return data is not None and data != new.get(path) and not former.knows(path, content_hash(data))
+
+
+def _refuse_edited(root: Path, edited: list[str], former: Lock) -> None:
+    """Raises InputError that names every file whose content is the user's own."""
+    if edited:
+        lines = [f"{printable(root / path)} {_YOURS[path in former.files]}" for path in sorted(edited)]
+        lines.append("nothing was written; move your change to --set (see advisor render --help) and delete the file")
+        raise InputError("\n".join(lines))
+
+
+_YOURS = {True: "was edited by you since it was generated", False: "is there and was not generated by advisor"}
+
+
+def _refuse_outside(root: Path, path: str) -> None:
+    """Raises InputError when writing ``path`` would end outside OUT or through a link."""
+    if not safe_path(path):
+        raise InputError(f"{path!r} is no path below {printable(root)}; nothing was written")
+    target = root / path
+    folder, inside = os.path.realpath(target.parent), os.path.realpath(root)
+    if target.is_symlink() or not Path(folder).is_relative_to(inside):
+        raise InputError(f"{printable(target)} is, or lies behind, a symbolic link: remove it (nothing was written)")
+
+
+def _content(path: Path) -> bytes | None:
+    """A regular file's bytes; ``None`` when there is none. Raises InputError for anything else in its place."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    with os.fdopen(descriptor, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise InputError(f"{printable(path)} is in the way: it is no regular file; nothing was written")
+        return stream.read(_LIMIT_BYTES)
+
+
+def _replace_file(path: Path, data: bytes) -> None:
+    """Puts ``data`` at ``path`` as a whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part.unlink(missing_ok=True)
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), "wb") as stream:
+            stream.write(data)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _remove(root: Path, path: str) -> None:
+    """Removes a file and the folders below OUT that it leaves empty."""
+    (root / path).unlink()
+    for folder in _folders_above(path):
+        if any(os.scandir(root / folder)):
+            return
+        (root / folder).rmdir()
+
+
+def _folders_above(path: str) -> Iterable[Path]:
+    return [parent for parent in Path(path).parents if parent != Path()]

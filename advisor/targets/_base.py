@@ -22,13 +22,22 @@ class Seen:
     note: str = ""
 
 
+OUR_FILE = "90-advisor.conf"
+"""The name of every configuration file that advisor generates for a host."""
+
+
 @dataclass(frozen=True)
 class SetBy:
-    """A configuration file of the operator or a vendor that sets the key already."""
+    """A configuration file of the operator, a vendor or advisor that sets the key."""
 
     text: str
     path: str
     line: int | None = None
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is the file that advisor generates."""
+        return self.path.rpartition("/")[2] == OUR_FILE
 
     def place(self) -> str:
         """Path and line, as in ``/etc/sysctl.d/99-site.conf:4``."""
@@ -45,7 +54,10 @@ class Target(Protocol):
         """What makes this key or value impossible to write in the target's file; ``None`` when it is fine."""
 
     def text(self, key: str, value: Value) -> str:
-        """``value`` as the target's file holds it, before quoting."""
+        """A value that is not `wrong` as the target's file holds it, before quoting."""
+
+    def parsed(self, key: str, words: str) -> Value:
+        """The value that an operator's ``--set TARGET:KEY=words`` means."""
 
     def seen(self, snapshot: Snapshot, key: str) -> Seen:
         """The host's present value."""
@@ -53,11 +65,14 @@ class Target(Protocol):
     def cannot_take(self, snapshot: Snapshot, key: str, value: Value) -> str | None:
         """Why this host cannot take the setting (or that it is not known whether it can); ``None`` when it can."""
 
-    def set_by(self, snapshot: Snapshot, key: str) -> SetBy | None:
-        """The last configuration of the operator or a vendor that sets ``key``; not our own file."""
+    def set_by(self, snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
+        """Configuration files in ``/etc`` that set ``key``, in the order in which they are read."""
 
-    def raised(self, seen: str, value: Value) -> Value:
-        """``value`` with nothing in it lower than in ``seen``: what only_raise asks for."""
+    def same(self, key: str, seen: str, value: Value) -> bool:
+        """Whether ``seen`` is what ``value`` would bring about."""
+
+    def raised(self, key: str, seen: str, value: Value) -> Value:
+        """``value`` with no number lower than in ``seen``. Raises ValueError when they cannot be compared."""
 
 
 def load_targets() -> Mapping[str, Target]:

@@ -1,0 +1,67 @@
+"""What templates see: plain values, each setting with the comment that goes above its line."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from advisor.model.setting import Plan, Setting, Value
+from advisor.planning.render import comment
+from advisor.targets._base import Target
+from advisor.targets.dataloader import accepted
+
+NOT_MEASURED = "not measured: from rules and options alone"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One setting as a template writes it."""
+
+    key: str
+    value: str
+    """As the target's file holds it, not yet quoted."""
+    comments: tuple[str, ...]
+    """Who asks for it and why, what was seen where, the authority: lines without ``#``."""
+
+
+def template_context(plan: Plan, targets: Mapping[str, Target], basis: str = "") -> dict[str, Any]:
+    """The variables of the templates: ``settings`` by target, and ``dataloader``."""
+    settings = {name: tuple(_entry(s, target) for s in plan.of(name)) for name, target in targets.items()}
+    return {"settings": settings, "dataloader": _loader(plan, basis or NOT_MEASURED)}
+
+
+def _entry(setting: Setting, target: Target) -> Entry:
+    return Entry(setting.key, target.text(setting.key, setting.value), comments(setting))
+
+
+def comments(setting: Setting) -> tuple[str, ...]:
+    """The lines above a setting: reason, value seen and its file, sources."""
+    reason = setting.reason
+    by = reason.by if reason.rank == "operator" else f"{reason.rank} {reason.by}"
+    lines = [f"{by}: {reason.text}", _seen(setting), _effect(setting)]
+    lines += [f"source: {source}" for source in reason.sources]
+    return tuple(comment(line) for line in lines if line)
+
+
+def _seen(setting: Setting) -> str:
+    where = f" in {setting.seen_path}" if setting.seen_path else ""
+    if setting.seen is not None:
+        return f"seen: {setting.seen}{where}"
+    return f"seen: nothing{where} ({setting.seen_note})" if setting.seen_note else ""
+
+
+def _effect(setting: Setting) -> str:
+    if setting.scope == "job":
+        return ""
+    return f"risk: {setting.risk}; takes effect: {setting.takes_effect}"
+
+
+def _loader(plan: Plan, basis: str) -> dict[str, Any]:
+    """What was chosen for the loader; ``kwargs`` are those that DataLoader accepts together."""
+    chosen: dict[str, Value] = {s.key: s.value for s in plan.of("dataloader")}
+    return {
+        "basis": basis,
+        "chosen": chosen,
+        "document": {"basis": basis, **chosen},
+        "kwargs": accepted(chosen),
+        "reasons": [line for s in plan.of("dataloader") for line in (f"{s.key}:", *comments(s))],
+    }

@@ -1,0 +1,51 @@
+"""Why one setting is not written, looked at by itself."""
+
+from collections.abc import Mapping
+
+from advisor.errors import InputError
+from advisor.model.setting import Setting
+from advisor.model.snapshot import Snapshot
+from advisor.targets._base import SetBy, Target
+from advisor.targets._denied import denied
+from advisor.targets._host import in_container
+
+
+def known_target(setting: Setting, targets: Mapping[str, Target]) -> Target:
+    """The target that the setting names. Raises InputError when there is none of that name."""
+    if setting.target not in targets:
+        known = ", ".join(sorted(targets))
+        raise InputError(f"{setting.reason.by} sets target {setting.target!r}, which is none of {known}")
+    return targets[setting.target]
+
+
+def refusal(setting: Setting, snapshot: Snapshot, target: Target) -> str | None:
+    """Why the setting is withheld; ``None`` when it may be written.
+
+    Raises InputError when the operator asks for what is never written or cannot be written.
+    """
+    why = target.wrong(setting.key, setting.value) or _never(setting, target)
+    if why is not None and setting.reason.rank == "operator":
+        raise InputError(f"{setting.reason.by} {setting.target}:{setting.key} is refused: {why}")
+    if why is None and target.SCOPE == "host" and in_container(snapshot):
+        why = "this is a container: apply it on the host"
+    return (
+        why
+        or target.cannot_take(snapshot, setting.key, setting.value)
+        or _set_elsewhere(setting, target, target.set_by(snapshot, setting.key))
+    )
+
+
+def _never(setting: Setting, target: Target) -> str | None:
+    row = denied(setting.target, setting.key, target.text(setting.key, setting.value), setting.reason.rank)
+    return None if row is None else f"advisor never sets it, because {row.reason} ({row.source})"
+
+
+def _set_elsewhere(setting: Setting, target: Target, files: tuple[SetBy, ...]) -> str | None:
+    """The operator's or vendor's own configuration stands, whatever it says."""
+    others = [file for file in files if not file.ours]
+    if not others:
+        return None
+    last = others[-1]
+    if last.text == target.text(setting.key, setting.value):
+        return f"already set to {last.text} by {last.place()}"
+    return f"set to {last.text} by {last.place()}: change it there if you agree"
