@@ -1,10 +1,70 @@
-"""NVML's answers, asked by a child process: a wedged GPU may hang the library for ever."""
+"""NVML's answers, asked by a child process: a wedged GPU may hang the library for ever.
 
+The answers are plain JSON::
+
+    {"driver_version": "580.95.05", "cuda_version": "13.0", "nvml_version": "13.580.95.05", "gaps": {},
+     "gpus": [{"index": 0, "lost": false, "name": "NVIDIA H200", "bus_id": "0000:3b:00.0", "numa_node": null, ...,
+               "gaps": {"numa_node": "unsupported"}}],
+     "p2p": [{"a": 0, "b": 1, "read": 0, "write": 0, "nvlink": 0, "atomics": 0, "common_ancestor": 10, "gaps": {}}]}
+
+A field is ``null`` when NVML did not answer; the state stands in ``gaps`` beside it. All fields of a GPU are listed
+in ``_FIELDS`` of `advisor.host._nvml_child`.
+"""
+
+import json
+import os
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 
+from advisor.host.commands import run_command
+from advisor.host.states import named_state
 from advisor.model.facts import GapState
 
+NVML_SECONDS = 30.0
+"""Without persistence mode the driver sets every GPU up first, one or two seconds each."""
+_DEVICES = ("/dev/nvidiactl", "/proc/driver/nvidia")
+_LIBRARY = "libnvidia-ml.so.1"
+_LIBRARY_FOLDERS = (
+    "/usr/lib/wsl/lib",
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib64",
+    "/usr/lib",
+)
+_CHILD = Path(__file__).with_name("_nvml_child.py")
 
-def ask_nvml(seconds: float = 10.0) -> tuple[Mapping[str, object] | None, GapState | None]:
-    """NVML's answers as plain JSON, or why there are none."""
-    return None, "absent"
+
+def ask_nvml(
+    seconds: float = NVML_SECONDS, environment: Mapping[str, str] | None = None
+) -> tuple[Mapping[str, object] | None, GapState | None]:
+    """NVML's answers, or why there are none. ``environment`` adds to this process's own."""
+    if not _is_likely({**os.environ, **(environment or {})}):
+        return None, "absent"
+    # -P: a pynvml.py in the working folder is not ours.
+    output, gap = run_command([sys.executable, "-P", str(_CHILD)], seconds, environment)
+    if output is None:
+        return None, gap
+    return parse_answers(output.stdout)
+
+
+def parse_answers(text: str) -> tuple[Mapping[str, object] | None, GapState | None]:
+    """The answers that the child printed: ``{"answers": {...}}`` or ``{"state": "absent", "number": 12}``."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        return None, "error"
+    if not isinstance(document, dict):
+        return None, "error"
+    answers = document.get("answers")
+    if isinstance(answers, dict):
+        return answers, None
+    return None, named_state(str(document.get("state"))) or "error"
+
+
+def _is_likely(environment: Mapping[str, str]) -> bool:
+    """Whether a child is worth its time: there is a driver, or a library that may have one (WSL has no device)."""
+    if any(os.path.exists(path) for path in _DEVICES):
+        return True
+    searched = [*environment.get("LD_LIBRARY_PATH", "").split(":"), *_LIBRARY_FOLDERS]
+    return any(folder and os.path.exists(f"{folder}/{_LIBRARY}") for folder in searched)
