@@ -1,5 +1,6 @@
 """What a sample costs, learnt from the first trials."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -49,7 +50,8 @@ def rate(measurement: Measurement) -> float | None:
     """The score of a trial: the median of its windows, samples per second; ``None`` when it did not run well."""
     if measurement.outcome != "ok" or not measurement.samples_per_second:
         return None
-    return median(measurement.samples_per_second)
+    value = median(measurement.samples_per_second)
+    return value if math.isfinite(value) and value > 0 else None
 
 
 def _trust(trial: Trial) -> tuple[int, int]:

@@ -53,12 +53,13 @@ def worker_bound(resources: Resources, cost: Cost, batch_size: int) -> tuple[int
     cpus = resources.cpus if resources.cpus is not None else 1.0
     whole = max(1, math.floor(cpus))
     bounds = [_cpu_bound(cpus, whole, cost)]
-    smallest = Config(1, 1, batch_size)
+    one, two = (_needs(Config(workers, PREFETCH_FACTORS[0], batch_size), cost) for workers in (1, 2))
     for name, limit in _limits(resources).items():
-        fixed = _needs(Config(0, None, batch_size), cost)[name]
-        each = _needs(smallest, cost)[name] - fixed
-        if each > 0:
-            bounds.append((max(0, math.floor((limit - fixed) / each)), f"{name} of one rank"))
+        each = two[name] - one[name]
+        if one[name] > limit:
+            bounds.append((0, f"{name} of one rank"))
+        elif each > 0:
+            bounds.append((1 + math.floor((limit - one[name]) / each), f"{name} of one rank"))
     return min(bounds, key=lambda bound: bound[0])
 
 

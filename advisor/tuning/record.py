@@ -1,0 +1,100 @@
+"""``tuning.json``: what was measured, under which conditions, and what was chosen.
+
+It comes back from a repository, so it is not trusted: it is bounded, typed, and its choice must follow from its trials.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pydantic import TypeAdapter, ValidationError
+
+from advisor.errors import SourceError
+from advisor.model.trial import Config, Parameter, Trial
+from advisor.tuning.choice import Choice, choose
+from advisor.tuning.validity import Part, validity_key
+
+SCHEMA_VERSION = 1
+TEXT_LIMIT_BYTES = 16 * 1024 * 1024
+MOST_TRIALS = 10_000
+MOST_WORKERS = 65_536
+MOST_SAMPLES = 1 << 40
+
+
+@dataclass(frozen=True)
+class Record:
+    """The content of tuning.json."""
+
+    schema_version: int
+    validity_key: str
+    validity: Mapping[str, Part]
+    basis: str
+    """What the numbers rest on, one line."""
+    global_batch: int
+    global_batch_origin: str
+    ranks: int
+    baseline: Config
+    headroom: str
+    """What the baseline alone says about what a better loader could bring."""
+    space: tuple[Parameter, ...]
+    stopped: str
+    choice: Choice
+    trials: tuple[Trial, ...]
+    notes: tuple[str, ...] = ()
+
+
+_RECORD: TypeAdapter[Record] = TypeAdapter(Record)
+
+
+def record_text(record: Record) -> str:
+    """The text of tuning.json; the same for the same record."""
+    return _RECORD.dump_json(record, indent=1).decode() + "\n"
+
+
+def parse_record(text: str, where: str) -> Record:
+    """The Record that `record_text` wrote. Raises SourceError, one sentence with ``where``, for anything else."""
+    try:
+        record = _RECORD.validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise SourceError(f"{where}: {place + ': ' if place else ''}{first['msg']}") from None
+    wrong = _wrong(record)
+    if wrong is not None:
+        raise SourceError(f"{where}: {wrong}")
+    return record
+
+
+def _wrong(record: Record) -> str | None:
+    """What no run of ours would have written."""
+    if record.schema_version != SCHEMA_VERSION:
+        return f"schema_version must be {SCHEMA_VERSION} but is {record.schema_version}; run advisor tune --fresh"
+    if record.validity_key != validity_key(record.validity):
+        return "validity_key does not follow from validity"
+    if len(record.trials) > MOST_TRIALS:
+        return f"it holds more than {MOST_TRIALS} trials"
+    for trial in record.trials:
+        if not _possible(trial.config):
+            return f"trial {trial.number}: {trial.config.key()} is not a configuration"
+        if not all(math.isfinite(r) and r > 0 for r in trial.measurement.samples_per_second):
+            return f"trial {trial.number}: samples_per_second must be positive numbers"
+    if not _possible(record.baseline):
+        return f"baseline: {record.baseline.key()} is not a configuration"
+    if _decision(choose(record.trials, record.baseline)) != _decision(record.choice):
+        return "choice does not follow from trials"
+    return None
+
+
+def _possible(config: Config) -> bool:
+    prefetch = config.prefetch_factor
+    return (
+        0 <= config.num_workers <= MOST_WORKERS
+        and (prefetch is None) == (config.num_workers == 0)
+        and (prefetch is None or 1 <= prefetch <= MOST_WORKERS)
+        and (config.batch_size is None or 1 <= config.batch_size <= MOST_SAMPLES)
+        and 1 <= config.accumulation <= MOST_SAMPLES
+    )
+
+
+def _decision(choice: Choice) -> tuple[Config | None, bool]:
+    return choice.config, choice.changes

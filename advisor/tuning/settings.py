@@ -1,0 +1,65 @@
+"""From a choice to DataLoader settings, each with the measurement it rests on."""
+
+from collections.abc import Mapping
+
+from advisor.model.setting import Reason, Setting, Value
+from advisor.model.trial import Config
+from advisor.tuning.choice import Choice, ratio_text
+
+BY = "trial"
+
+
+def dataloader_settings(choice: Choice, baseline: Config, basis: str) -> tuple[Setting, ...]:
+    """Settings of target ``dataloader`` for what was chosen; none when nothing could be measured."""
+    if choice.config is None:
+        return ()
+    before, reason = _arguments(baseline), _reason(choice, basis)
+    return tuple(_setting(key, value, before.get(key), reason) for key, value in _arguments(choice.config).items())
+
+
+def told(choice: Choice) -> str:
+    """What was chosen and what it gains, in one sentence."""
+    if choice.config is None:
+        return choice.why
+    if not choice.changes or choice.gain is None:
+        return f"{described(choice.config)}: {choice.why}"
+    return f"{described(choice.config)}: {ratio_text(choice.gain)} over the baseline; {choice.why}"
+
+
+def described(config: Config) -> str:
+    """``num_workers 8, prefetch_factor 2, batch_size 32`` and what else matters."""
+    parts = [f"num_workers {config.num_workers}"]
+    if config.prefetch_factor is not None:
+        parts.append(f"prefetch_factor {config.prefetch_factor}")
+    if config.batch_size is not None:
+        parts.append(f"batch_size {config.batch_size}")
+    if config.accumulation > 1:
+        parts.append(f"accumulation {config.accumulation}")
+    return ", ".join(parts)
+
+
+def _arguments(config: Config) -> Mapping[str, Value]:
+    arguments: dict[str, Value | None] = {
+        "num_workers": config.num_workers,
+        "prefetch_factor": config.prefetch_factor,
+        "batch_size": config.batch_size,
+        "accumulation": config.accumulation,
+        "pin_memory": config.pin_memory,
+        "persistent_workers": config.persistent_workers if config.num_workers else None,
+    }
+    return {key: value for key, value in arguments.items() if value is not None}
+
+
+def _reason(choice: Choice, basis: str) -> Reason:
+    if choice.changes and choice.gain is not None:
+        text = f"{ratio_text(choice.gain)} over the baseline; {choice.why}"
+    else:
+        text = choice.why
+    return Reason("measured", BY, f"{text} ({basis})")
+
+
+def _setting(key: str, value: Value, before: Value | None, reason: Reason) -> Setting:
+    if before is None or before == value:
+        return Setting("dataloader", key, value, reason, risk="none", scope="job")
+    changed = Reason(reason.rank, reason.by, f"was {before}; {reason.text}", reason.sources)
+    return Setting("dataloader", key, value, changed, risk="low", scope="job")

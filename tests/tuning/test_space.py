@@ -1,0 +1,170 @@
+"""Where the search may look, and how the global batch is cut."""
+
+import pytest
+
+from advisor.errors import InputError
+from advisor.model.trial import Config, Measurement, Outcome, Trial
+from advisor.tuning.batching import Declared, baseline, batching, divisors
+from advisor.tuning.cost import Cost, learn
+from advisor.tuning.prediction import batch_candidates, predicted, worker_candidates
+from advisor.tuning.space import Resources, hopeless, space, violations, worker_bound
+
+GIB = 1024**3
+SLEEPY = Cost(cpu_seconds=30e-6, blocked_seconds=2e-3, batch_bytes_per_sample=64)
+BUSY = Cost(cpu_seconds=5e-3, blocked_seconds=1e-4, batch_bytes_per_sample=600_000)
+
+
+@pytest.mark.parametrize(
+    ("resources", "cost", "most", "reason"),
+    [
+        pytest.param(Resources(cpus=8.0), BUSY, 8, "CPUs of one rank (8)", id="cpu-bound"),
+        pytest.param(Resources(cpus=2.5), BUSY, 2, "CPUs of one rank (2.5)", id="quota-of-two-and-a-half"),
+        pytest.param(Resources(cpus=0.5), BUSY, 1, "CPUs", id="quota-below-one"),
+        pytest.param(Resources(cpus=4.0), Cost(), 4, "CPUs", id="cost-not-known"),
+        pytest.param(Resources(), BUSY, 1, "CPUs", id="nothing-known"),
+        pytest.param(Resources(cpus=2.0), SLEEPY, 32, "waits 2 ms", id="waits-cap-32"),
+        pytest.param(Resources(cpus=16.0), SLEEPY, 128, "waits 2 ms", id="waits-cap-8-per-cpu"),
+        pytest.param(Resources(cpus=2.0), Cost(1e-3, 4e-3), 10, "waits 4 ms for 1 ms", id="waits-four-fifths"),
+        pytest.param(Resources(cpus=2.0, files=256), SLEEPY, 7, "descriptors", id="few-descriptors"),
+        pytest.param(Resources(cpus=64.0, shm_bytes=64 * 1024**2), BUSY, 0, "shared memory", id="docker-shm-of-64-mib"),
+        pytest.param(Resources(cpus=64.0, memory_bytes=GIB), BUSY, 9, "memory of one rank", id="little-memory"),
+    ],
+)
+def test_the_number_of_workers_is_bounded(resources: Resources, cost: Cost, most: int, reason: str) -> None:
+    bound, why = worker_bound(resources, cost, 32)
+    assert bound == most
+    assert reason in why
+
+
+def test_the_space_says_what_bounds_each_parameter() -> None:
+    found = space(Resources(cpus=4.0), BUSY, (8, 16, 32))
+    assert found.choices("num_workers") == (0, 1, 2, 3, 4)
+    assert found.choices("prefetch_factor") == (1, 2, 4, 8)
+    assert found.choices("batch_size") == (8, 16, 32)
+    assert all(parameter.why for parameter in found.parameters)
+
+
+def test_violations_are_above_zero_only_where_something_is_short() -> None:
+    resources = Resources(cpus=8.0, memory_bytes=64 * GIB, shm_bytes=GIB, files=100_000)
+    needs = violations(Config(8, 8, 32), resources, BUSY)
+    assert needs["shared memory"] > 0
+    assert needs["memory"] < 0
+    assert needs["descriptors"] < 0
+    assert all(excess < 0 for excess in violations(Config(8, 2, 32), resources, BUSY).values())
+
+
+def test_without_workers_no_shared_memory_is_needed() -> None:
+    assert violations(Config(0, None, 1024), Resources(shm_bytes=1), BUSY)["shared memory"] < 0
+
+
+def test_what_is_not_known_is_not_held_against_a_point() -> None:
+    assert violations(Config(64, 8, 4096), Resources(), BUSY) == {}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "tried", "asked", "refused"),
+    [
+        ("no-space-in-shm", Config(4, 4, 32), Config(8, 2, 32), True),
+        ("no-space-in-shm", Config(4, 4, 32), Config(4, 2, 32), False),
+        ("out-of-memory", Config(4, 2, 64), Config(4, 4, 64), True),
+        ("out-of-memory", Config(4, 2, 64), Config(8, 8, 32), False),
+        ("user-error", Config(4, 2, 64), Config(8, 8, 64), False),
+        ("killed", Config(4, 2, 64), Config(8, 8, 64), False),
+    ],
+    ids=["shm-same-bytes", "shm-fewer", "memory-more", "memory-smaller-batch", "user-error", "killed"],
+)
+def test_more_of_what_ran_out_is_refused(outcome: Outcome, tried: Config, asked: Config, refused: bool) -> None:
+    assert (hopeless(asked, [Trial(0, tried, Measurement(outcome))]) is not None) == refused
+
+
+def test_the_cost_is_learnt_from_the_trial_with_fewest_workers() -> None:
+    def ran(workers: int, cpu: float) -> Trial:
+        notes = {"cpu_seconds_per_sample": cpu, "blocked_seconds_per_sample": 1e-3}
+        measured = Measurement("ok", samples_per_second=(1.0,), batch_bytes=3200, notes=notes)
+        return Trial(0, Config(workers, 2 if workers else None, 32), measured)
+
+    cost = learn([ran(0, 9.0), ran(8, 5.0), ran(1, 2.0), Trial(0, Config(1, 2, 32), Measurement("killed"))])
+    assert cost.cpu_seconds == 2.0
+    assert cost.batch_bytes_per_sample == 100
+
+
+def test_unknown_cost_predicts_nothing() -> None:
+    assert predicted(Config(4, 2, 32), Cost(), 4.0) is None
+    assert worker_candidates(Cost(), 4.0, 6) == (4, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("cost", "cpus", "most", "first"),
+    [(BUSY, 8.0, 8, 8), (SLEEPY, 2.0, 32, 32), (Cost(1e-3, 0.0, None, 1e-3), 8.0, 8, 1)],
+    ids=["cpu-bound", "sleepy", "slow-step-fed-by-one"],
+)
+def test_the_least_workers_that_are_predicted_to_do_come_first(cost: Cost, cpus: float, most: int, first: int) -> None:
+    candidates = worker_candidates(cost, cpus, most)
+    assert candidates[0] == first
+    assert all(1 <= w <= most for w in candidates)
+
+
+def test_micro_batches_near_todays_are_candidates() -> None:
+    assert batch_candidates((8, 16, 32, 64, 128, 256), 32) == (64, 128, 16, 256)
+    assert batch_candidates((32,), 32) == ()
+
+
+@pytest.mark.parametrize("number", [1, 2, 12, 97, 1024])
+def test_divisors_multiply_back(number: int) -> None:
+    assert divisors(number) == tuple(n for n in range(1, number + 1) if number % n == 0)
+
+
+@pytest.mark.parametrize(
+    ("declared", "ranks", "asked", "total", "today", "origin"),
+    [
+        pytest.param(Declared(), 1, None, 64, 64, "default", id="nothing-told"),
+        pytest.param(Declared(), 3, None, 63, 21, "default", id="default-follows-the-ranks"),
+        pytest.param(Declared(batch_size=32), 4, None, 128, 32, "workload", id="batch-size-times-ranks"),
+        pytest.param(Declared(batch_size=8, accumulation=4), 2, None, 64, 8, "workload", id="with-accumulation"),
+        pytest.param(Declared(global_batch=256), 8, None, 256, 32, "workload", id="global-batch-declared"),
+        pytest.param(Declared(batch_size=32), 1, 96, 96, 32, "--global-batch", id="option-wins"),
+        pytest.param(Declared(batch_size=40), 1, 96, 96, 32, "--global-batch", id="batch-that-does-not-divide"),
+    ],
+)
+def test_the_global_batch_is_the_operators_else_the_workloads(
+    declared: Declared, ranks: int, asked: int | None, total: int, today: int, origin: str
+) -> None:
+    cut = batching(declared, ranks, asked)
+    assert (cut.global_batch, cut.today) == (total, today)
+    assert origin in cut.origin
+    for choice in cut.choices:
+        assert choice * cut.accumulation(choice) * ranks == total
+
+
+def test_a_loader_without_a_step_keeps_its_batch() -> None:
+    assert batching(Declared(batch_size=32, global_batch=256), 1, None).choices == (32,)
+
+
+def test_a_step_lets_the_micro_batch_vary() -> None:
+    assert batching(Declared(batch_size=32, global_batch=256, has_step=True), 1, None).choices == (
+        8,
+        16,
+        32,
+        64,
+        128,
+        256,
+    )
+
+
+def test_a_batch_that_had_to_change_is_said() -> None:
+    notes = batching(Declared(batch_size=40), 1, 96).notes
+    assert notes == ("a batch size of 40 does not divide the global batch per rank (96); 32 is taken",)
+
+
+def test_a_global_batch_that_the_ranks_do_not_divide_is_refused() -> None:
+    with pytest.raises(InputError, match=r"\(100, --global-batch\) must be a multiple of the ranks \(8\)"):
+        batching(Declared(), 8, 100)
+
+
+def test_the_baseline_is_pytorchs_default_where_nothing_is_declared() -> None:
+    assert baseline(Declared(), batching(Declared(), 1, None)) == Config(0, None, 64)
+
+
+def test_the_baseline_is_what_the_job_declares() -> None:
+    declared = Declared(num_workers=6, batch_size=16, pin_memory=True, has_step=True)
+    assert baseline(declared, batching(declared, 2, 64)) == Config(6, 2, 16, 2, pin_memory=True)

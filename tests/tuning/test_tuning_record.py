@@ -1,0 +1,129 @@
+"""tuning.json: written, read back, and not believed when it cannot be ours."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from advisor.errors import SourceError
+from advisor.model.trial import Config, Measurement, Parameter, Trial
+from advisor.tuning.choice import choose
+from advisor.tuning.record import SCHEMA_VERSION, Record, parse_record, record_text
+from advisor.tuning.settings import dataloader_settings, told
+from advisor.tuning.validity import Part, differences, validity_key
+
+BASE = Config(0, None, 32)
+FAST = Config(4, 2, 32, 1, persistent_workers=True)
+VALIDITY: dict[str, Part] = {"cpu_model": "Example 9000", "ranks": 1, "torch": "2.13.0"}
+
+
+def record() -> Record:
+    trials = []
+    for number, (config, rate) in enumerate([(BASE, 100.0), (FAST, 300.0)] * 3):
+        measured = Measurement("ok", samples_per_second=(rate, rate + number), notes={"a": 1, "b": 0.5, "c": "x"})
+        trials.append(Trial(number, config, measured, f"final {number // 2 + 1}"))
+    trials.append(Trial(9, Config(8, 2, 32), Measurement("no-space-in-shm", message="No space left"), "search"))
+    return Record(
+        schema_version=SCHEMA_VERSION,
+        validity_key=validity_key(VALIDITY),
+        validity=VALIDITY,
+        basis="measured on a made-up workload",
+        global_batch=32,
+        global_batch_origin="--global-batch",
+        ranks=1,
+        baseline=BASE,
+        headroom="none told",
+        space=(Parameter("num_workers", (0, 1, 2), "CPUs"),),
+        stopped="the end",
+        choice=choose(trials, BASE),
+        trials=tuple(trials),
+    )
+
+
+def test_a_record_comes_back_and_gives_the_same_bytes() -> None:
+    text = record_text(record())
+    again = parse_record(text, "tuning.json")
+    assert again == record()
+    assert record_text(again) == text
+    assert text.endswith("}\n")
+
+
+def _set(*path: str | int, to: object) -> Callable[[dict[str, Any]], None]:
+    def change(document: Any) -> None:
+        for step in path[:-1]:
+            document = document[step]
+        document[path[-1]] = to
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        pytest.param(_set("schema_version", to=2), "schema_version must be 1 but is 2", id="version"),
+        pytest.param(_set("validity", "ranks", to=8), "validity_key does not follow", id="another-host"),
+        pytest.param(_set("choice", "config", "num_workers", to=3), "choice does not follow", id="choice-changed"),
+        pytest.param(_set("trials", 0, "config", "num_workers", to=-1), "trial 0", id="negative-workers"),
+        pytest.param(_set("trials", 0, "config", "num_workers", to="4; reboot"), "num_workers", id="text-for-number"),
+        pytest.param(_set("trials", 1, "config", "prefetch_factor", to=10**9), "trial 1", id="absurd-prefetch"),
+        pytest.param(_set("trials", 0, "measurement", "samples_per_second", to=[-1.0]), "positive", id="negative-rate"),
+        pytest.param(_set("trials", 0, "measurement", "outcome", to="fine"), "outcome", id="unknown-outcome"),
+        pytest.param(_set("baseline", "accumulation", to=0), "baseline", id="no-accumulation"),
+        pytest.param(_set("trials", to=7), "trials", id="no-list"),
+    ],
+)
+def test_a_record_that_cannot_be_ours_is_one_sentence(change: Callable[[dict[str, Any]], None], said: str) -> None:
+    document = json.loads(record_text(record()))
+    change(document)
+    with pytest.raises(SourceError, match=r"^OUT/tuning\.json: ") as caught:
+        parse_record(json.dumps(document), "OUT/tuning.json")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "[" * 50_000, '{"schema_version": NaN}'])
+def test_what_is_not_a_record_is_one_sentence(text: str) -> None:
+    with pytest.raises(SourceError, match=r"tuning\.json: ") as caught:
+        parse_record(text, "tuning.json")
+    assert "\n" not in str(caught.value)
+
+
+def test_the_key_depends_on_every_part_and_not_on_their_order() -> None:
+    assert validity_key(VALIDITY) == validity_key(dict(reversed(list(VALIDITY.items()))))
+    for part in VALIDITY:
+        assert validity_key({**VALIDITY, part: "other"}) != validity_key(VALIDITY)
+
+
+def test_the_parts_that_differ_are_named() -> None:
+    assert differences(VALIDITY, {**VALIDITY, "ranks": 8, "python": "3.12"}) == ("python", "ranks")
+
+
+def test_settings_carry_the_measurement_that_they_rest_on() -> None:
+    kept = record()
+    settings = {s.key: s for s in dataloader_settings(kept.choice, kept.baseline, kept.basis)}
+    assert settings["num_workers"].value == 4
+    assert settings["prefetch_factor"].value == 2
+    assert settings["persistent_workers"].value is True
+    assert settings["batch_size"].value == 32
+    reason = settings["num_workers"].reason
+    assert (reason.rank, reason.by) == ("measured", "trial")
+    assert reason.text.startswith("was 0; +")
+    assert "over the baseline" in reason.text
+    assert "measured on a made-up workload" in reason.text
+
+
+def test_no_measurement_gives_no_settings() -> None:
+    choice = choose([Trial(0, BASE, Measurement("killed"))], BASE)
+    assert dataloader_settings(choice, BASE, "basis") == ()
+    assert told(choice) == "no configuration could be measured"
+
+
+def test_settings_without_workers_name_nothing_that_needs_workers() -> None:
+    choice = choose([Trial(0, BASE, Measurement("ok", samples_per_second=(1.0,)))], BASE)
+    assert {s.key for s in dataloader_settings(choice, BASE, "b")} == {
+        "num_workers",
+        "batch_size",
+        "accumulation",
+        "pin_memory",
+    }
