@@ -1,0 +1,33 @@
+"""The one folder outside OUT that advisor writes: generated images and studies."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def cache_folder(environment: Mapping[str, str]) -> tuple[Path, str | None]:
+    """``$XDG_CACHE_HOME/advisor``, else ``~/.cache/advisor``, made if missing; else a temporary one and a note."""
+    wanted = _wanted(environment)
+    if wanted is not None and _writable(wanted):
+        return wanted, None
+    instead = Path(tempfile.mkdtemp(prefix="advisor-"))
+    named = wanted if wanted is not None else "the cache folder ($HOME is not set)"
+    return instead, f"{named} cannot be written; {instead} is used instead, so an interrupted run cannot be resumed"
+
+
+def _wanted(environment: Mapping[str, str]) -> Path | None:
+    base = environment.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(base):  # the XDG specification: a relative path is to be ignored
+        return Path(base) / "advisor"
+    home = environment.get("HOME", "")
+    return Path(home) / ".cache" / "advisor" if os.path.isabs(home) else None
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False

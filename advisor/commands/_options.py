@@ -1,0 +1,42 @@
+"""Values of options that more than one command takes."""
+
+import re
+
+import click
+
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([smh]?)", re.ASCII)
+
+
+class Duration(click.ParamType[float]):
+    """A length of time in seconds, from ``90``, ``90s``, ``5m`` or ``1h``."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Seconds."""
+        if isinstance(value, int | float):
+            return float(value)
+        found = _DURATION.fullmatch(str(value))
+        if found is None or float(found[1]) == 0:
+            self.fail(f"{value!r} is not a length of time; give 90s, 5m or 1h", param, ctx)
+        return float(found[1]) * _UNITS[found[2] or "s"]
+
+
+class StepTime(Duration):
+    """A length of time in seconds that may be given in milliseconds: ``12ms``."""
+
+    name = "duration"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Seconds."""
+        text = str(value)
+        if text.endswith("ms"):
+            return super().convert(text.removesuffix("ms"), param, ctx) / 1000
+        return super().convert(value, param, ctx)
+
+
+def duration_text(seconds: float) -> str:
+    """``45 s``, ``4 min 30 s``."""
+    whole = max(round(seconds), 0)
+    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"
