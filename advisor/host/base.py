@@ -78,7 +78,7 @@ class Host(ABC):
 
     @abstractmethod
     def exists(self, path: str) -> bool | None:
-        """Whether something is there; ``None`` when that cannot be told (then the gap is recorded)."""
+        """Whether something is there (gap ``absent`` when not); ``None`` when that cannot be told."""
 
     @abstractmethod
     def mode(self, path: str) -> int | None:

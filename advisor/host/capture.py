@@ -129,10 +129,8 @@ class Capture(Tree):
         if found.node is not None:
             return True
         state = self._failure("exists", path, found)
-        if state == "absent":
-            return False
         self.missed(path, state)
-        return None
+        return False if state == "absent" else None
 
     def mode(self, path: str) -> int | None:
         found = self._walk(path)

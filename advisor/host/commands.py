@@ -1,14 +1,13 @@
-"""Running a command with a time limit, and asking questions that may hang in a child that can be left behind."""
+"""Running a command with a time limit and without a shell."""
 
 import os
 import selectors
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 
-from advisor.host.base import COMMAND_SECONDS, FileSystemUse, Output
+from advisor.host.base import COMMAND_SECONDS, Output
 from advisor.host.paths import raw_of
 from advisor.host.states import state_of
 from advisor.model.facts import GapState
@@ -19,15 +18,6 @@ _FOLDERS = ("/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/local/sbin", "/usr/l
 _STUCK_SECONDS = 1.0
 """How long a killed process may take to go; one that waits for a dead server stays, and we do not wait for it."""
 _GLANCE_SECONDS = 0.05
-
-_STATVFS = """
-import json, os, sys
-try:
-    s = os.statvfs(sys.argv[1])
-    print(json.dumps([s.f_frsize, s.f_blocks, s.f_bavail, s.f_files, s.f_ffree]))
-except OSError as error:
-    print(json.dumps(error.errno))
-"""
 
 
 def run_command(
@@ -73,36 +63,6 @@ def find_program(name: str) -> str | None:
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
     return None
-
-
-def file_system_use(
-    mount_point: str, network: bool, seconds: float = COMMAND_SECONDS
-) -> tuple[FileSystemUse | None, GapState | None]:
-    """The answer of statvfs(2), or why there is none; for a network file system asked by a child."""
-    if network:
-        return _asked_by_child(mount_point, seconds)
-    try:
-        s = os.statvfs(raw_of(mount_point))
-    except OSError as error:
-        return None, state_of(error.errno)
-    except ValueError:
-        return None, "error"
-    return FileSystemUse(s.f_frsize, s.f_blocks, s.f_bavail, s.f_files, s.f_ffree), None
-
-
-def _asked_by_child(mount_point: str, seconds: float) -> tuple[FileSystemUse | None, GapState | None]:
-    import json
-
-    output, gap = run_command([sys.executable, "-I", "-S", "-c", _STATVFS, mount_point], seconds)
-    if output is None:
-        return None, gap
-    try:
-        answer = json.loads(output.stdout)
-    except ValueError:
-        return None, "error"
-    if isinstance(answer, int):
-        return None, state_of(answer)
-    return FileSystemUse(*answer), None
 
 
 def _listen(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[bytes, bytes] | None:
