@@ -1,0 +1,57 @@
+"""Mounted file systems as /proc/self/mountinfo lists them. Format: proc_pid_mountinfo(5)."""
+
+import re
+from dataclasses import dataclass
+
+from advisor.host.base import Host
+
+MOUNTINFO = "/proc/self/mountinfo"
+LIMIT_BYTES = 4 * 1024 * 1024
+"""Nodes that run containers have thousands of long overlay lines."""
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+@dataclass(frozen=True)
+class MountLine:
+    """One mount."""
+
+    root: str
+    """The folder of the file system that is mounted (not ``/``: a bind mount, or a cgroup seen from inside)."""
+    point: str
+    fstype: str
+    source: str
+    options: tuple[str, ...]
+    super_options: tuple[str, ...]
+
+
+def read_mountinfo(host: Host) -> tuple[MountLine, ...] | None:
+    """The mounts that this process sees, later ones on top of earlier ones; ``None`` when they are not known."""
+    text = host.text(MOUNTINFO, LIMIT_BYTES)
+    return None if text is None else parse_mountinfo(text)
+
+
+def parse_mountinfo(text: str) -> tuple[MountLine, ...]:
+    r"""The mounts in a mountinfo text; lines that are cut short are left out.
+
+    Sample: ``36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue``
+    """
+    return tuple(line for raw in text.split("\n") if (line := _line(raw)) is not None)
+
+
+def _line(raw: str) -> MountLine | None:
+    mount, dash, system = raw.partition(" - ")
+    fields, of_system = mount.split(" "), system.split(" ")
+    if not dash or len(fields) < 6 or len(of_system) < 2:
+        return None
+    return MountLine(
+        root=_plain(fields[3]),
+        point=_plain(fields[4]),
+        fstype=of_system[0],
+        source=_plain(of_system[1]),
+        options=tuple(fields[5].split(",")),
+        super_options=tuple(of_system[2].split(",")) if len(of_system) > 2 else (),
+    )
+
+
+def _plain(text: str) -> str:
+    return _OCTAL.sub(lambda found: chr(int(found[1], 8)), text)
