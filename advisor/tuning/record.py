@@ -5,7 +5,7 @@ It comes back from a repository, so it is not trusted: it is bounded, typed, and
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -51,8 +51,11 @@ def record_text(record: Record) -> str:
     return _RECORD.dump_json(record, indent=1).decode() + "\n"
 
 
-def parse_record(text: str, where: str) -> Record:
-    """The Record that `record_text` wrote. Raises SourceError, one sentence with ``where``, for anything else."""
+def parse_record(text: str, where: str, replay: bool = False) -> Record:
+    """The Record that `record_text` wrote. Raises SourceError, one sentence with ``where``, for anything else.
+
+    ``replay``: the choice is computed anew from the trials instead of having to agree with them.
+    """
     try:
         record = _RECORD.validate_json(text)
     except ValidationError as error:
@@ -62,6 +65,11 @@ def parse_record(text: str, where: str) -> Record:
     wrong = _wrong(record)
     if wrong is not None:
         raise SourceError(f"{where}: {wrong}")
+    choice = choose(record.trials, record.baseline)
+    if replay:
+        return replace(record, choice=choice)
+    if _decision(choice) != _decision(record.choice):
+        raise SourceError(f"{where}: choice does not follow from trials")
     return record
 
 
@@ -80,8 +88,6 @@ def _wrong(record: Record) -> str | None:
             return f"trial {trial.number}: samples_per_second must be positive numbers"
     if not _possible(record.baseline):
         return f"baseline: {record.baseline.key()} is not a configuration"
-    if _decision(choose(record.trials, record.baseline)) != _decision(record.choice):
-        return "choice does not follow from trials"
     return None
 
 

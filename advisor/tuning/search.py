@@ -12,6 +12,7 @@ from advisor.model.trial import Config, Measurement, Space, Trial
 from advisor.tuning.batching import Batching, candidate
 from advisor.tuning.choice import FINAL, choose, preference, round_of
 from advisor.tuning.cost import Cost, learn, rate
+from advisor.tuning.headroom import LEAST_WAIT
 from advisor.tuning.prediction import NEAR_BEST, batch_candidates, worker_candidates
 from advisor.tuning.progress import Ended, Listen, Said, Started, ignore
 from advisor.tuning.space import PREFETCH_FACTORS, Resources, hopeless, space, violations
@@ -27,8 +28,6 @@ NEAR = 0.93
 """Runners-up slower than this share of the fastest cannot win a comparison that differs by noise."""
 WORTH = 0.02
 """A trial that is better by less than this does not renew the patience."""
-LEAST_WAIT = 0.03
-"""A loop that waits less than this share of its time for data gains nothing from a better loader."""
 MOST_REFUSED = 50
 """Proposals in a row that need no trial (infeasible, or measured often enough) before the space counts as searched."""
 MOST_REPEATS = 2
