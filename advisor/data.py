@@ -18,3 +18,9 @@ def templates_folder() -> Path:
 def _folder(installed: str, in_checkout: str) -> Path:
     inside = _PACKAGE / installed
     return inside if inside.is_dir() else _PACKAGE.parent / in_checkout
+
+
+def template_texts() -> dict[str, str]:
+    """Every shipped template by its path below the folder of templates, sorted."""
+    folder = templates_folder()
+    return {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in sorted(folder.rglob("*.j2"))}

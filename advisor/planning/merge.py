@@ -87,7 +87,7 @@ def _agreed(settings: list[Setting], target: Target) -> Setting | None:
     # Floors lift each other, but not a value that somebody asked for exactly.
     if any(target.text(s.key, s.value) != target.text(base.key, value) for s in exact):
         return None
-    return replace(base, value=value, reason=_joined(settings), risk=_riskiest(settings))
+    return replace(base, value=base.value if exact else value, reason=_joined(settings), risk=_riskiest(settings))
 
 
 def _joined(settings: list[Setting]) -> Reason:

@@ -1,8 +1,24 @@
 """What several targets ask of the host's facts."""
 
 from advisor.model.snapshot import Snapshot
+from advisor.probes.platform import Platform
+from advisor.targets._base import Seen
+
+_OPERATORS = ("/etc/", "/proc/cmdline")
+"""What lies elsewhere (/usr/lib, /run) is the distribution's, which /etc may override."""
 
 
 def in_container(snapshot: Snapshot) -> bool:
     """Whether the facts were read inside a container, where the host's settings are not ours to make."""
-    return bool(getattr(snapshot.section("platform"), "container", None))
+    platform = snapshot.get(Platform)
+    return platform is not None and platform.container is True
+
+
+def operators(path: str) -> bool:
+    """Whether a configuration file is the operator's to write."""
+    return path.startswith(_OPERATORS)
+
+
+def not_seen(snapshot: Snapshot, path: str) -> Seen:
+    """No value, with the reason that the gaps give for ``path``."""
+    return Seen(None, path, snapshot.gap(path) or "not read")

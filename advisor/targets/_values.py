@@ -1,7 +1,5 @@
 """Text of values, common to the targets."""
 
-from collections.abc import Callable
-
 from advisor.model.setting import Value
 
 
@@ -22,13 +20,18 @@ def unprintable(text: str) -> str | None:
     return None
 
 
-def raised_numbers(seen: str, value: str) -> str:
+def raised_numbers(seen: str, value: str) -> int | tuple[int, ...]:
     """The numbers of ``value``, none lower than the number of ``seen`` in its place.
 
     Raises ValueError when the two are not the same count of integers.
     """
-    wanted, present = ([int(word) for word in text.split()] for text in (value, seen))
-    if not wanted or len(wanted) != len(present):
-        raise ValueError(f"{value!r} and {seen!r} are not the same count of numbers")
-    pick: Callable[[int, int], int] = max
-    return " ".join(str(pick(*pair)) for pair in zip(wanted, present, strict=True))
+    try:
+        pairs = list(zip(_integers(value), _integers(seen), strict=True))
+    except ValueError:
+        raise ValueError(f"{value!r} and {seen!r} are not the same count of whole numbers") from None
+    largest = tuple(max(pair) for pair in pairs)
+    return largest[0] if len(largest) == 1 else largest
+
+
+def _integers(text: str) -> list[int]:
+    return [int(word) for word in text.split()]

@@ -68,7 +68,7 @@ def same(key: str, seen: str, value: Value) -> bool:
 
 def raised(key: str, seen: str, value: Value) -> Value:
     """``value``, or the larger number that is there."""
-    return int(raised_numbers(seen, text(key, value)))
+    return raised_numbers(seen, text(key, value))
 
 
 def accepted(chosen: Mapping[str, Value]) -> dict[str, Value]:

@@ -1,0 +1,95 @@
+"""Limits of login sessions: ``host/etc/security/limits.d/90-advisor.conf``. Key: ``domain/type/item``.
+
+``*/soft/nofile``, ``@train/-/memlock``; memlock is in KiB. ``*`` does not include root.
+https://man7.org/linux/man-pages/man5/limits.conf.5.html
+"""
+
+import re
+
+from advisor.model.setting import Scope, Value
+from advisor.model.snapshot import Snapshot
+from advisor.probes.limits import ORIGIN, Limits
+from advisor.probes.sysctl import Sysctl
+from advisor.targets._base import Seen, SetBy
+from advisor.targets._host import not_seen
+from advisor.targets._values import plain
+
+SCOPE: Scope = "host"
+_DOMAIN = re.compile(r"\*|@?[A-Za-z_][A-Za-z0-9_.-]*\$?", re.ASCII)
+_TYPES = ("soft", "hard", "-")
+_ITEMS = ("memlock", "nofile", "nproc", "stack", "core", "rtprio", "msgqueue", "locks", "sigpending")
+_VALUE = re.compile(r"(0|[1-9][0-9]{0,18})|unlimited", re.ASCII)
+_KIB = 1024
+_NR_OPEN_DEFAULT = 1024 * 1024  # fs/file.c, sysctl_nr_open
+UNLIMITED = "unlimited"
+
+
+def wrong(key: str, value: Value) -> str | None:
+    """What makes this key or value impossible to write."""
+    parts = key.split("/")
+    if len(parts) != 3 or not _DOMAIN.fullmatch(parts[0]):
+        return f"{key!r} is no domain/type/item, as in */soft/nofile or @train/-/memlock"
+    if parts[1] not in _TYPES or parts[2] not in _ITEMS:
+        return f"{key!r}: type must be one of {', '.join(_TYPES)} and item one of {', '.join(_ITEMS)}"
+    if isinstance(value, bool) or not _VALUE.fullmatch(plain(value)):
+        return f"a limit must be a whole number or {UNLIMITED} but is {value!r}"
+    if parts[2] == "nofile" and plain(value) == UNLIMITED:
+        # pam_limits then fails, and with it every login: no RLIMIT_NOFILE above fs.nr_open.
+        return "nofile cannot be unlimited: the kernel refuses more than fs.nr_open, and logins then fail"
+    return None
+
+
+def text(key: str, value: Value) -> str:
+    """The number, or ``unlimited``."""
+    return plain(value)
+
+
+def parsed(key: str, words: str) -> Value:
+    """The value that an operator's text means: the text."""
+    return words
+
+
+def same(key: str, seen: str, value: Value) -> bool:
+    """Whether ``seen`` is this value."""
+    return seen == text(key, value)
+
+
+def raised(key: str, seen: str, value: Value) -> Value:
+    """``value``, or the limit that is there when it is larger."""
+    wanted = text(key, value)
+    if UNLIMITED in (seen, wanted):
+        return UNLIMITED
+    return max(int(seen), int(wanted))
+
+
+def seen(snapshot: Snapshot, key: str) -> Seen:
+    """The limit of the process that read the facts; for type ``-`` the soft one, which is never above the hard one."""
+    _, kind, item = key.split("/")
+    limits = snapshot.get(Limits)
+    if limits is None:
+        return Seen(None, ORIGIN, "limits were not read")
+    hard = "hard_" if kind == "hard" else ""
+    if getattr(limits, f"{item}_{hard}unlimited", None):
+        return Seen(UNLIMITED, ORIGIN)
+    name = f"{item}_{hard or 'soft_'}".removesuffix("_")
+    in_bytes: int | None = getattr(limits, f"{name}_bytes", None)
+    number = getattr(limits, name, None) if in_bytes is None else in_bytes // _KIB
+    return not_seen(snapshot, ORIGIN) if number is None else Seen(str(number), ORIGIN)
+
+
+def cannot_take(snapshot: Snapshot, key: str, value: Value) -> str | None:
+    """Why logins would fail: more open files than the kernel allows any process."""
+    most = _most_files(snapshot)
+    if key.endswith("/nofile") and int(text(key, value)) > most:
+        return f"no process may have more than {most} open files (fs.nr_open), and logins would fail"
+    return None
+
+
+def set_by(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
+    """Nothing: what limits.conf and limits.d say is not among the facts yet."""
+    return ()
+
+
+def _most_files(snapshot: Snapshot) -> int:
+    known = getattr(snapshot.get(Sysctl), "fs_nr_open", None)
+    return known if isinstance(known, int) else _NR_OPEN_DEFAULT

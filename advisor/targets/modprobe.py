@@ -1,0 +1,86 @@
+"""Parameters of kernel modules: ``host/etc/modprobe.d/90-advisor.conf``. Key: ``module.parameter``.
+
+https://man7.org/linux/man-pages/man5/modprobe.d.5.html
+"""
+
+import re
+
+from advisor.model.setting import Scope, Value
+from advisor.model.snapshot import Snapshot
+from advisor.probes.modules import Module, Modules, module_named
+from advisor.targets._base import Seen, SetBy
+from advisor.targets._host import not_seen, operators
+from advisor.targets._values import plain, raised_numbers
+
+SCOPE: Scope = "host"
+_KEY = re.compile(r"[A-Za-z0-9_]+\.[A-Za-z0-9_]+", re.ASCII)
+# No blanks, quotes, backslashes or #: modprobe.d has its own rules for each of them.
+_VALUE = re.compile(r"[A-Za-z0-9_.,:;/+@%=-]+", re.ASCII)
+_SWITCH = {"Y": "1", "y": "1", "N": "0", "n": "0"}
+
+
+def wrong(key: str, value: Value) -> str | None:
+    """What makes this key or value impossible to write."""
+    if not _KEY.fullmatch(key):
+        return f"{key!r} is no module.parameter of letters, digits and _"
+    if not _VALUE.fullmatch(text(key, value)):
+        return f"a module parameter may hold letters, digits and _.,:;/+@%=- but is {text(key, value)!r}"
+    return None
+
+
+def text(key: str, value: Value) -> str:
+    """The value; numbers of a tuple are separated by commas, as the kernel reads arrays."""
+    return ",".join(str(number) for number in value) if isinstance(value, tuple) else plain(value)
+
+
+def parsed(key: str, words: str) -> Value:
+    """The value that an operator's text means: the text."""
+    return words
+
+
+def same(key: str, seen: str, value: Value) -> bool:
+    """Whether ``seen`` is this value; the kernel shows switches as Y and N and takes 1 and 0 as well."""
+    wanted = text(key, value)
+    return _SWITCH.get(seen, seen) == _SWITCH.get(wanted, wanted)
+
+
+def raised(key: str, seen: str, value: Value) -> Value:
+    """``value`` with each number at least as large as the one in its place now."""
+    return raised_numbers(seen.replace(",", " "), text(key, value).replace(",", " "))
+
+
+def seen(snapshot: Snapshot, key: str) -> Seen:
+    """The loaded module's value."""
+    name, _, parameter = key.partition(".")
+    path = f"/sys/module/{name}/parameters/{parameter}"
+    for known in (_module(snapshot, name) or Module(name=name)).parameters or ():
+        if known.name == parameter and known.value is not None:
+            return Seen(known.value, path)
+    return not_seen(snapshot, path)
+
+
+def cannot_take(snapshot: Snapshot, key: str, value: Value) -> str | None:
+    """Why it is not proven that this module has the parameter: modprobe and the kernel only warn of a wrong one."""
+    name, _, parameter = key.partition(".")
+    module = _module(snapshot, name)
+    if module is None or module.accepts is None:
+        return f"it is not known which parameters {name} accepts here (modinfo -p {name} would say)"
+    if parameter not in module.accepts:
+        return f"{name} has no parameter {parameter} here; it accepts {', '.join(module.accepts) or 'none'}"
+    return None
+
+
+def set_by(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
+    """Lines of modprobe.d and words of the kernel command line that set the parameter."""
+    modules = snapshot.get(Modules)
+    wanted = tuple(key.split("."))
+    return tuple(
+        SetBy(option.value or "", option.path, option.line)
+        for option in (modules.options if modules else None) or ()
+        if (option.module, option.parameter) == wanted and operators(option.path)
+    )
+
+
+def _module(snapshot: Snapshot, name: str) -> Module | None:
+    modules = snapshot.get(Modules)
+    return None if modules is None else module_named(modules, name)

@@ -1,0 +1,76 @@
+"""Kernel settings: ``host/etc/sysctl.d/90-advisor.conf``. Key: as in sysctl.d, with dots (``vm.swappiness``).
+
+https://man7.org/linux/man-pages/man5/sysctl.d.5.html
+"""
+
+import re
+from fnmatch import fnmatchcase
+
+from advisor.model.setting import Scope, Value
+from advisor.model.snapshot import Snapshot
+from advisor.probes.sysctl import Sysctl, live_value
+from advisor.targets._base import Seen, SetBy
+from advisor.targets._host import not_seen, operators
+from advisor.targets._values import plain, raised_numbers, unprintable
+
+SCOPE: Scope = "host"
+_KEY = re.compile(r"[a-z0-9_-]+(\.[A-Za-z0-9_-]+)+", re.ASCII)
+# The kernel reads 010 as eight and 0x0 as zero; a reader, and the list of what is never set, would not.
+_ODD_NUMBER = re.compile(r"[+-]?0[0-9xX].*|\+[0-9].*|-0", re.ASCII)
+
+
+def wrong(key: str, value: Value) -> str | None:
+    """What makes this key or value impossible to write."""
+    if not _KEY.fullmatch(key):
+        return f"{key!r} is no sysctl key: words of letters, digits, _ and - with dots between"
+    words = plain(value)
+    odd = [word for word in words.split() if _ODD_NUMBER.fullmatch(word)]
+    if odd:
+        return f"numbers must be plain decimal but one is {odd[0]!r}"
+    return unprintable(text(key, value)) or (None if text(key, value) else "a sysctl cannot be set to nothing")
+
+
+def text(key: str, value: Value) -> str:
+    """The value with one blank between its words."""
+    return re.sub(r"[ \t]+", " ", plain(value)).strip(" \t")
+
+
+def parsed(key: str, words: str) -> Value:
+    """The value that an operator's text means: the text."""
+    return words
+
+
+def same(key: str, seen: str, value: Value) -> bool:
+    """Whether ``seen`` is this value."""
+    return seen == text(key, value)
+
+
+def raised(key: str, seen: str, value: Value) -> Value:
+    """``value`` with each number at least as large as the one in its place now."""
+    return raised_numbers(seen, text(key, value))
+
+
+def seen(snapshot: Snapshot, key: str) -> Seen:
+    """The value in force."""
+    value, path = live_value(snapshot.get(Sysctl) or Sysctl(), key)
+    return not_seen(snapshot, path) if value is None else Seen(text(key, value), path)
+
+
+def cannot_take(snapshot: Snapshot, key: str, value: Value) -> str | None:
+    """Why the kernel here does not have the key, or that it is not known whether it does."""
+    found = seen(snapshot, key)
+    if found.text is not None:
+        return None
+    if found.note == "absent":
+        return f"this kernel has no {key}: there is no {found.path}"
+    return f"it is not known whether this kernel has {key} ({found.path}: {found.note})"
+
+
+def set_by(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
+    """Lines of sysctl.d in ``/etc`` that set the key, by name or by pattern, in the order in which they are applied."""
+    sysctl = snapshot.get(Sysctl)
+    return tuple(
+        SetBy(text(key, line.value), line.path, line.line)
+        for line in (sysctl.configured if sysctl else None) or ()
+        if operators(line.path) and (fnmatchcase(key, line.key) if line.pattern else key == line.key)
+    )
