@@ -11,7 +11,7 @@ from advisor.model.facts import Facts, File, marks
 F = TypeVar("F", bound=Facts)
 
 
-def read_fields(host: Host, model: type[F], origin: str, **given: Any) -> F:
+def read_fields(host: Host, model: type[F], origin: str, /, **given: Any) -> F:
     """A ``model`` whose `File` fields are read below ``origin``; ``given`` sets the other fields (and wins).
 
     A file that is there but does not parse as the field's type gives ``None`` and the gap ``unsupported``.
