@@ -1,7 +1,32 @@
-"""Lists of CPU or node numbers as the kernel prints them."""
+"""Lists of CPU or node numbers as the kernel prints them, and folders that are named by such numbers."""
+
+import re
+from collections.abc import Callable, Iterable
+
+from advisor.host.base import Host
 
 LARGEST = 1 << 16
 """Above every NR_CPUS; a longer range is nonsense or an attack."""
+
+
+def read_cpulist(
+    host: Host, path: str, parse: Callable[[str], tuple[int, ...]] | None = None
+) -> tuple[int, ...] | None:
+    """The numbers in a file; what does not parse is a gap."""
+    text = host.text(path)
+    if text is None:
+        return None
+    try:
+        return (parse or parse_cpulist)(text)
+    except ValueError:
+        host.missed(path, "unsupported")
+        return None
+
+
+def numbered(names: Iterable[str], prefix: str) -> tuple[int, ...]:
+    """The numbers N of the names ``<prefix>N``, ascending."""
+    pattern = re.compile(re.escape(prefix) + r"(\d{1,6})", re.ASCII)
+    return tuple(sorted(int(found[1]) for name in names if (found := pattern.fullmatch(name))))
 
 
 def parse_cpulist(text: str) -> tuple[int, ...]:
@@ -16,6 +41,18 @@ def parse_cpulist(text: str) -> tuple[int, ...]:
     for part in text.split(","):
         found.update(_range(part.strip()))
     return tuple(sorted(found))
+
+
+def parse_cpumask(text: str) -> tuple[int, ...]:
+    """The numbers whose bits are set in a mask, ascending. Raises ValueError.
+
+    Sample: ``00000000,0000ffff``, words of 32 bits, the highest first.
+    """
+    words = text.strip().split(",")
+    if any(not re.fullmatch("[0-9a-fA-F]{1,16}", word) for word in words) or len(words) * 32 > LARGEST:
+        raise ValueError(f"{text[:20]!r} is no mask of CPUs")
+    mask = int("".join([words[0], *(word.zfill(8) for word in words[1:])]), 16)
+    return tuple(bit for bit in range(mask.bit_length()) if mask >> bit & 1)
 
 
 def _range(part: str) -> range | set[int]:

@@ -5,10 +5,18 @@ Formats: https://docs.kernel.org/admin-guide/cputopology.html and https://docs.k
 
 from typing import Annotated
 
-from advisor.host.base import Host
+from advisor.host.base import AFFINITY, Host
+from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File
+from advisor.probes._cpuinfo import CPUINFO, hypervisor_flag, read_architecture, read_first_cpu, read_processors
+from advisor.probes._cpulist import numbered, parse_cpulist, parse_cpumask, read_cpulist
 
 ORIGIN = "/sys/devices/system/cpu"
+STATUS = "/proc/self/status"
+_LISTS = ("present", "possible", "isolated", "nohz_full")
+_SIBLINGS = ("thread_siblings_list", "core_cpus_list", "thread_siblings")
+"""The CPUs of one core: its name in all kernels since 2.6.30, its new name, and the mask that older kernels have."""
+_PACKAGE_CPUS = ("core_siblings_list", "package_cpus_list", "core_siblings")
 
 
 class LogicalCpu(Facts):
@@ -74,4 +82,189 @@ class Cpu(Facts):
 
 def read(host: Host) -> Cpu:
     """The CPUs of ``host``."""
-    return Cpu(origin=ORIGIN)
+    numbers = numbered(host.names(ORIGIN) or (), "cpu")
+    lists: dict[str, tuple[int, ...] | None] = {name: read_cpulist(host, f"{ORIGIN}/{name}") for name in _LISTS}
+    origins: dict[str, str] = {}
+    online = _online(host, numbers, origins)
+    folders = _topology_files(host, online or numbers)
+    cpus = tuple(_logical_cpu(host, number, folders, _is_online(number, online)) for number in numbers) or None
+    fields = read_first_cpu(host)
+    architecture, origins["architecture"] = read_architecture(host, fields)
+    origins.update(dict.fromkeys(("model", "vendor", "hypervisor_flag"), CPUINFO))
+    affinity, origins["affinity"] = _affinity(host)
+    running = tuple(cpu for cpu in cpus or () if cpu.online is not False)
+    return read_fields(
+        host,
+        Cpu,
+        ORIGIN,
+        **lists,
+        online=online,
+        offline=_offline(host, numbers, online),
+        cpus=cpus,
+        packages=_packages(host, running, folders),
+        cores=_cores(running),
+        **_smt(host, running, origins),
+        affinity=affinity,
+        policies=_policies(host, numbers),
+        architecture=architecture,
+        **_identity(fields),
+        origins=origins,
+    )
+
+
+def _online(host: Host, numbers: tuple[int, ...], origins: dict[str, str]) -> tuple[int, ...] | None:
+    """The online CPUs: the kernel's list, else each CPU's own file, else all that have a folder or are in cpuinfo."""
+    listed = read_cpulist(host, f"{ORIGIN}/online")
+    if listed is not None:
+        return listed
+    if not numbers:
+        origins["online"] = CPUINFO
+        return read_processors(host)
+    # A CPU that cannot be switched off (cpu0, or any on a kernel without hotplug) has no such file and is online.
+    origins["online"] = ORIGIN
+    return tuple(n for n in numbers if _text_if_there(host, f"{ORIGIN}/cpu{n}", "online") != "0")
+
+
+def _text_if_there(host: Host, folder: str, name: str) -> str | None:
+    """The text of a file; asked for only when its folder lists it, so that it leaves no gap."""
+    return host.text(f"{folder}/{name}") if name in (host.names(folder) or ()) else None
+
+
+def _is_online(number: int, online: tuple[int, ...] | None) -> bool | None:
+    return None if online is None else number in online
+
+
+def _offline(host: Host, numbers: tuple[int, ...], online: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    """The CPUs that have a folder and are not online: the kernel's own list names empty slots too."""
+    if not numbers or online is None:
+        return None
+    return tuple(n for n in numbers if n not in set(online))
+
+
+def _topology_files(host: Host, numbers: tuple[int, ...]) -> frozenset[str]:
+    """Names of the files that this kernel has in ``cpuN/topology``; the first and last CPU stand for all."""
+    names: set[str] = set()
+    for number in {*numbers[:1], *numbers[-1:]}:
+        names.update(host.names(f"{ORIGIN}/cpu{number}/topology") or ())
+    return frozenset(names)
+
+
+def _logical_cpu(host: Host, number: int, files: frozenset[str], online: bool | None) -> LogicalCpu:
+    """One CPU. Its topology is read only while it is online, and only from files that this kernel has."""
+    folder = f"{ORIGIN}/cpu{number}"
+    given: dict[str, object] = {"number": number, "online": online}
+    if online is False or not files:
+        return LogicalCpu(origin=folder, **given)  # type: ignore[arg-type]
+    for name, file in (("package", "physical_package_id"), ("die", "die_id"), ("core", "core_id")):
+        if file not in files:
+            given[name] = None
+    source, given["siblings"] = _cpus_in(host, f"{folder}/topology", _SIBLINGS, files)
+    if source not in (None, _SIBLINGS[0]):
+        given["origins"] = {"siblings": f"{folder}/topology/{source}"}
+    return read_fields(host, LogicalCpu, folder, **given)
+
+
+def _cpus_in(
+    host: Host, folder: str, names: tuple[str, ...], files: frozenset[str]
+) -> tuple[str | None, tuple[int, ...] | None]:
+    """The first of the files ``names`` that this kernel has, and the CPUs it lists (the last name is a mask)."""
+    name = next((name for name in names if name in files), None)
+    if name is None:
+        return None, None
+    return name, read_cpulist(host, f"{folder}/{name}", parse_cpumask if name == names[-1] else None)
+
+
+def _packages(host: Host, cpus: tuple[LogicalCpu, ...], files: frozenset[str]) -> int | None:
+    """Sockets, counted as lscpu does: different sets of CPUs in a package; by package id without such sets."""
+    seen: set[int] = set()
+    count = 0
+    for cpu in cpus:
+        if cpu.number in seen:
+            continue
+        _, together = _cpus_in(host, f"{cpu.origin}/topology", _PACKAGE_CPUS, files)
+        if not together:
+            break
+        seen.update((cpu.number, *together))
+        count += 1
+    else:
+        return count or None
+    return len({cpu.package for cpu in cpus if cpu.package is not None}) or None
+
+
+def _cores(cpus: tuple[LogicalCpu, ...]) -> int | None:
+    """Physical cores that run at least one CPU; ``None`` when the kernel does not tell."""
+    if not cpus or any(core_of(cpu) is None for cpu in cpus):
+        return None
+    return len({core_of(cpu) for cpu in cpus})
+
+
+def core_of(cpu: LogicalCpu) -> tuple[int | None, ...] | None:
+    """A key that CPUs of one core share and others do not; ``None`` when it is not known."""
+    if cpu.siblings:
+        return (min(cpu.siblings),)
+    return None if cpu.core is None else (cpu.package, cpu.die, cpu.core)
+
+
+def _smt(host: Host, cpus: tuple[LogicalCpu, ...], origins: dict[str, str]) -> dict[str, bool | None]:
+    """Whether SMT is in use; read off the siblings where the kernel has no switch for it."""
+    if "smt" in (host.names(ORIGIN) or ()):
+        return {}
+    origins["smt_active"] = ORIGIN
+    if not cpus or any(cpu.siblings is None for cpu in cpus):
+        return {"smt_active": None}
+    return {"smt_active": any(len(cpu.siblings or ()) > 1 for cpu in cpus)}
+
+
+def _affinity(host: Host) -> tuple[tuple[int, ...] | None, str]:
+    """The CPUs that this process may run on, and where that was read."""
+    if (allowed := host.affinity()) is not None:
+        return tuple(sorted(allowed)), AFFINITY
+    return read_cpulist(host, STATUS, parse_allowed_cpus), STATUS
+
+
+def parse_allowed_cpus(text: str) -> tuple[int, ...]:
+    r"""The CPUs in a ``/proc/PID/status``. Raises ValueError. Sample line: ``Cpus_allowed_list:\t0-3``"""
+    for line in text.split("\n"):
+        name, _, value = line.partition(":")
+        if name == "Cpus_allowed_list":
+            return parse_cpulist(value)
+    raise ValueError("no line Cpus_allowed_list")
+
+
+def _policies(host: Host, numbers: tuple[int, ...]) -> tuple[Policy, ...] | None:
+    """The frequency domains; kernels before 4.3 keep them in the folders of the CPUs."""
+    names = host.names(f"{ORIGIN}/cpufreq")
+    folders = [(n, f"{ORIGIN}/cpufreq/policy{n}") for n in numbered(names or (), "policy")]
+    if not folders and numbers and "cpufreq" in (host.names(f"{ORIGIN}/cpu{numbers[0]}") or ()):
+        folders = [(n, f"{ORIGIN}/cpu{n}/cpufreq") for n in numbers]
+    if not folders and names is None and host.gaps.get(f"{ORIGIN}/cpufreq") != "absent":
+        return None
+    return tuple(_policy(host, number, folder) for number, folder in folders)
+
+
+def _policy(host: Host, number: int, folder: str) -> Policy:
+    """One domain, read only from the files that its driver offers."""
+    offered = set(host.names(folder) or ())
+    given: dict[str, object] = {
+        "available_governors": _words(host, folder, offered, "scaling_available_governors"),
+        "available_energy_preferences": _words(host, folder, offered, "energy_performance_available_preferences"),
+    }
+    if "energy_performance_preference" not in offered:
+        given["energy_preference"] = None
+    return read_fields(host, Policy, folder, number=number, **given)
+
+
+def _words(host: Host, folder: str, offered: set[str], name: str) -> tuple[str, ...] | None:
+    text = host.text(f"{folder}/{name}") if name in offered else None
+    return None if text is None else tuple(text.split())
+
+
+def _identity(fields: dict[str, str] | None) -> dict[str, object]:
+    """Maker, model and the virtual flag out of cpuinfo's fields."""
+    if fields is None:
+        return {}
+    return {
+        "model": fields.get("model name") or fields.get("cpu model") or fields.get("cpu") or None,
+        "vendor": fields.get("vendor_id") or fields.get("cpu implementer") or None,
+        "hypervisor_flag": hypervisor_flag(fields),
+    }
