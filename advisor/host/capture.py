@@ -51,6 +51,8 @@ class About(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     version: int
+    source: str = "live"
+    """What was recorded; a plain tree's listings leave out what was not captured."""
     root_user: bool | None = None
 
 
@@ -75,6 +77,8 @@ class Capture(Tree):
     """A machine as it was recorded."""
 
     calls: Calls = field(default_factory=Calls)
+    lists_all: bool = True
+    """Whether a listing names everything that was there."""
     outputs: Mapping[tuple[str, ...], Output] = field(default_factory=dict)
     failures: Mapping[tuple[str, str], GapState] = field(default_factory=dict)
     """Gap state by question and path; the question is empty where the capture does not say it."""
@@ -94,6 +98,7 @@ class Capture(Tree):
             root_user=about.root_user,
             store=_Recorded(store, calls),
             calls=calls,
+            lists_all=about.source != "tree",
             outputs=dict(_outputs(store, where)),
             failures=dict(_failures(_text(store, "/errors.tsv") or "", where)),
         )
@@ -202,7 +207,7 @@ class Capture(Tree):
             head, _, name = path.rpartition("/")
             if known.exists.get(path) is False:
                 return True
-            siblings = known.names.get(head or "/") if known.names is not None else None
+            siblings = known.names.get(head or "/") if known.names is not None and self.lists_all else None
             if siblings is not None:
                 return name not in siblings
             path = head
