@@ -14,7 +14,7 @@ from advisor.targets._host import not_seen, operators
 from advisor.targets._values import plain, raised_numbers, unprintable
 
 SCOPE: Scope = "host"
-_KEY = re.compile(r"[a-z0-9_-]+(\.[A-Za-z0-9_-]+)+", re.ASCII)
+_KEY = re.compile(r"[a-z][a-z0-9_-]*(\.[A-Za-z0-9_-]+)+", re.ASCII)
 # The kernel reads 010 as eight and 0x0 as zero; a reader, and the list of what is never set, would not.
 _ODD_NUMBER = re.compile(r"[+-]?0[0-9xX].*|\+[0-9].*|-0", re.ASCII)
 
