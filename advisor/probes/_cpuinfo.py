@@ -70,7 +70,9 @@ def read_architecture(host: Host, fields: dict[str, str] | None) -> tuple[str | 
 def architecture_of(fields: dict[str, str]) -> str | None:
     """The architecture by the shape of cpuinfo; ``None`` where two architectures share a shape."""
     if "flags" in fields and "vendor_id" in fields:
-        return "x86_64" if "lm" in fields["flags"].split() else "i686"
+        # Only 32-bit kernels list these bugs of the first Pentiums, also on CPUs that could do 64 bits.
+        small = "f00f_bug" in fields or "fdiv_bug" in fields or "lm" not in fields["flags"].split()
+        return "i686" if small else "x86_64"
     if "cpu implementer" in fields:
         return {"8": "aarch64", "AArch64": "aarch64", "7": "armv7l"}.get(fields.get("cpu architecture", ""))
     if fields.get("vendor_id") == "IBM/S390":

@@ -3,12 +3,23 @@
 Format: getrlimit(2), capabilities(7).
 """
 
+import re
 from typing import Annotated
 
-from advisor.host.base import Host
+from advisor.host.base import Host, Limit
 from advisor.model.facts import Facts
 
 ORIGIN = "/proc/self/limits"
+STATUS = "/proc/self/status"
+CAP_IPC_LOCK = 14
+"""Bit of the capability; include/uapi/linux/capability.h."""
+_TITLES = {
+    "memlock": "Max locked memory",
+    "nofile": "Max open files",
+    "stack": "Max stack size",
+    "nproc": "Max processes",
+}
+_BYTES = ("memlock", "stack")
 
 
 class Limits(Facts):
@@ -35,4 +46,44 @@ class Limits(Facts):
 
 def read(host: Host) -> Limits:
     """The limits of the reader's process on ``host``."""
-    return Limits(origin=ORIGIN)
+    limits = {name: host.limit(name) for name in _TITLES}
+    if None in limits.values() and (text := host.text(ORIGIN)) is not None:
+        limits = {name: limits[name] or parse_limit(text, name) for name in _TITLES}
+    values: dict[str, object] = {}
+    for name, limit in limits.items():
+        values.update(_fields(name, limit))
+    status = host.text(STATUS)
+    locks = None if status is None else parse_capability(status, CAP_IPC_LOCK)
+    return Limits(origin=ORIGIN, **values, may_lock_memory=locks, origins={"may_lock_memory": STATUS})  # type: ignore[arg-type]
+
+
+def _fields(name: str, limit: Limit | None) -> dict[str, object]:
+    """The four fields of one limit."""
+    if limit is None:
+        return {}
+    unit = "_bytes" if name in _BYTES else ""
+    return {
+        f"{name}_unlimited": limit.soft is None,
+        f"{name}_soft{unit}": limit.soft,
+        f"{name}_hard_unlimited": limit.hard is None,
+        f"{name}_hard{unit}": limit.hard,
+    }
+
+
+def parse_limit(text: str, name: str) -> Limit | None:
+    """One resource limit in a ``/proc/PID/limits``.
+
+    Sample: ``Max locked memory         8388608              unlimited            bytes``
+    """
+    number = r"(\d{1,20}|unlimited)"
+    found = re.search(rf"^{_TITLES[name]} +{number} +{number}(?: |$)", text, re.MULTILINE | re.ASCII)
+    if found is None:
+        return None
+    soft, hard = (None if word == "unlimited" else int(word) for word in found.groups())
+    return Limit(soft, hard)
+
+
+def parse_capability(text: str, bit: int) -> bool | None:
+    r"""Whether a ``/proc/PID/status`` has this effective capability. Sample: ``CapEff:\t000001ffffffffff``"""
+    found = re.search(r"^CapEff:\s*([0-9a-fA-F]{1,16})$", text, re.MULTILINE)
+    return None if found is None else bool(int(found[1], 16) >> bit & 1)

@@ -4,11 +4,39 @@ Formats: https://docs.kernel.org/filesystems/proc.html (meminfo, swaps, vmstat) 
 https://docs.kernel.org/admin-guide/mm/transhuge.html
 """
 
+import re
 from typing import Annotated
 
 from advisor.host.base import Host
+from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File, Volatile
+from advisor.probes._meminfo import parse_meminfo, parse_vmstat
 
+MEMINFO = "/proc/meminfo"
+SWAPS = "/proc/swaps"
+VMSTAT = "/proc/vmstat"
+_MEMINFO_NAMES = {
+    "total_bytes": "MemTotal",
+    "available_bytes": "MemAvailable",
+    "free_bytes": "MemFree",
+    "cached_bytes": "Cached",
+    "shmem_bytes": "Shmem",
+    "dirty_bytes": "Dirty",
+    "commit_limit_bytes": "CommitLimit",
+    "committed_bytes": "Committed_AS",
+    "swap_total_bytes": "SwapTotal",
+    "swap_free_bytes": "SwapFree",
+    "hugepages_total": "HugePages_Total",
+    "hugepages_free": "HugePages_Free",
+    "hugepage_size_bytes": "Hugepagesize",
+}
+_VMSTAT_NAMES = {
+    "swapped_in_pages": "pswpin",
+    "swapped_out_pages": "pswpout",
+    "compact_stalls": "compact_stall",
+    "numa_pte_updates": "numa_pte_updates",
+    "oom_kills": "oom_kill",
+}
 _THP = "sys/kernel/mm/transparent_hugepage"
 
 
@@ -56,4 +84,51 @@ class Memory(Facts):
 
 def read(host: Host) -> Memory:
     """The memory of ``host``."""
-    return Memory(origin="/")
+    swaps = _swaps(host)
+    disk = None if swaps is None else sum(swap.size_bytes or 0 for swap in swaps if not swap.in_memory)
+    return read_fields(
+        host,
+        Memory,
+        "/",
+        **_named(host, MEMINFO, parse_meminfo(host.text(MEMINFO) or ""), _MEMINFO_NAMES),
+        **_named(host, VMSTAT, parse_vmstat(host.text(VMSTAT) or ""), _VMSTAT_NAMES),
+        swaps=swaps,
+        disk_swap_bytes=disk,
+    )
+
+
+def _named(host: Host, path: str, found: dict[str, int], names: dict[str, str]) -> dict[str, int | None]:
+    """Values by field name. Lines that this kernel's file lacks are ``unsupported``: names come and go."""
+    values = {field: found.get(name) for field, name in names.items()}
+    if None in values.values():
+        host.gaps.setdefault(path, "unsupported")
+    return values
+
+
+def _swaps(host: Host) -> tuple[Swap, ...] | None:
+    text = host.text(SWAPS)
+    return None if text is None else parse_swaps(text)
+
+
+def parse_swaps(text: str) -> tuple[Swap, ...]:
+    """The lines of ``/proc/swaps`` after its heading.
+
+    Sample: ``/dev/sda2  partition  8388604  0  -2``, sizes in KiB, blanks in names as ``\\040``
+    """
+    return tuple(swap for line in text.split("\n")[1:] if (swap := _swap(line)) is not None)
+
+
+def _swap(line: str) -> Swap | None:
+    words = line.split()
+    if len(words) != 5 or not all(re.fullmatch(r"-?\d{1,15}", word, re.ASCII) for word in words[2:]):
+        return None
+    size, used, priority = (int(word) for word in words[2:])
+    return Swap(
+        origin=SWAPS,
+        name=words[0],
+        kind=words[1],
+        size_bytes=size * 1024,
+        used_bytes=used * 1024,
+        priority=priority,
+        in_memory=words[0].rpartition("/")[2].startswith("zram"),
+    )

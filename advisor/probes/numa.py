@@ -7,7 +7,10 @@ Format: https://docs.kernel.org/admin-guide/mm/numaperf.html and Documentation/A
 from typing import Annotated
 
 from advisor.host.base import Host
+from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File, Volatile
+from advisor.probes._cpulist import numbered, parse_cpumask, read_cpulist
+from advisor.probes._meminfo import parse_meminfo
 
 ORIGIN = "/sys/devices/system/node"
 
@@ -33,4 +36,25 @@ class Numa(Facts):
 
 def read(host: Host) -> Numa:
     """The NUMA nodes of ``host``."""
-    return Numa(origin=ORIGIN)
+    names = host.names(ORIGIN)
+    if names is None:
+        # A kernel without NUMA support has no such folder; that is an answer only where absence is one.
+        nothing = host.gaps.get(ORIGIN) == "absent"
+        return Numa(origin=ORIGIN, nodes=() if nothing else None, with_cpus=0 if nothing else None)
+    nodes = tuple(_node(host, number) for number in numbered(names, "node"))
+    known = all(node.cpus is not None for node in nodes)
+    return Numa(origin=ORIGIN, nodes=nodes, with_cpus=sum(bool(node.cpus) for node in nodes) if known else None)
+
+
+def _node(host: Host, number: int) -> Node:
+    folder = f"{ORIGIN}/node{number}"
+    given: dict[str, object] = {"number": number}
+    meminfo = parse_meminfo(host.text(f"{folder}/meminfo") or "")
+    given["memory_bytes"], given["free_bytes"] = meminfo.get("MemTotal"), meminfo.get("MemFree")
+    if "cpulist" in (host.names(folder) or ()):
+        given["cpus"] = read_cpulist(host, f"{folder}/cpulist")
+    else:
+        # Kernels before 2.6.30 have the mask only.
+        given["cpus"] = read_cpulist(host, f"{folder}/cpumap", parse_cpumask)
+        given["origins"] = {"cpus": f"{folder}/cpumap"}
+    return read_fields(host, Node, folder, **given)

@@ -3,12 +3,15 @@
 Format: statvfs(3), https://docs.kernel.org/filesystems/tmpfs.html
 """
 
+import re
 from typing import Annotated
 
 from advisor.host.base import Host
 from advisor.model.facts import Facts, Volatile
+from advisor.probes._mountinfo import MOUNTINFO, MountLine, read_mountinfo
 
 ORIGIN = "/dev/shm"
+_IN_MEMORY = ("tmpfs", "ramfs")
 
 
 class Shm(Facts):
@@ -22,4 +25,33 @@ class Shm(Facts):
 
 def read(host: Host) -> Shm:
     """``/dev/shm`` of ``host``."""
-    return Shm(origin=ORIGIN)
+    mounts = read_mountinfo(host)
+    use = host.statvfs(ORIGIN)
+    mount = _mount_of(mounts or (), ORIGIN)
+    # Shared memory of another mount's file system (no mount at /dev/shm) would be disk: still its size, no tmpfs.
+    return Shm(
+        origin=ORIGIN,
+        is_tmpfs=None if mounts is None else mount is not None and mount.fstype in _IN_MEMORY,
+        size_bytes=use.block_bytes * use.blocks if use else _size_of(mount),
+        available_bytes=use.block_bytes * use.blocks_available if use else None,
+        size_option=_option(mount, "size"),
+        origins={"is_tmpfs": MOUNTINFO, "size_option": MOUNTINFO} | ({} if use else {"size_bytes": MOUNTINFO}),
+    )
+
+
+def _mount_of(mounts: tuple[MountLine, ...], point: str) -> MountLine | None:
+    """The last, therefore topmost mount at exactly ``point``."""
+    return next((mount for mount in reversed(mounts) if mount.point == point), None)
+
+
+def _option(mount: MountLine | None, name: str) -> str | None:
+    if mount is None:
+        return None
+    values = (option.partition("=")[2] for option in mount.super_options if option.startswith(f"{name}="))
+    return next(values, None)
+
+
+def _size_of(mount: MountLine | None) -> int | None:
+    """The size that a tmpfs's ``size=`` option gives (``65536k``)."""
+    found = re.fullmatch(r"(\d{1,15})([kmgt]?)", _option(mount, "size") or "", re.ASCII | re.IGNORECASE)
+    return None if found is None else int(found[1]) * 1024 ** " kmgt".index(found[2].lower() or " ")
