@@ -8,6 +8,7 @@ from advisor.errors import ConflictError
 from advisor.model.setting import RANKS, Conflict, Plan, Rank, Reason, Risk, Setting, Withheld
 from advisor.model.snapshot import Snapshot
 from advisor.planning.refusal import known_target, refusal
+from advisor.planning.render import comment
 from advisor.targets._base import Target
 
 _RISKS: tuple[Risk, ...] = ("none", "low", "medium", "high")
@@ -54,7 +55,7 @@ def raise_conflicts(plan: Plan) -> None:
 
 
 def _told(conflict: Conflict) -> str:
-    wishes = " and ".join(f"{s.value} ({s.reason.by}: {s.reason.text})" for s in conflict.settings)
+    wishes = " and ".join(comment(f"{s.value} ({s.reason.by}: {s.reason.text})") for s in conflict.settings)
     key = f"{conflict.target}:{conflict.key}"
     return f"{key} is to be both {wishes}; settle it with --set {key}=VALUE"
 
