@@ -1,0 +1,158 @@
+"""From a described workload to a `Record`: an earlier one that still holds, or a search."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from advisor.commands._progress import shown
+from advisor.derived.budget import Budget
+from advisor.errors import SourceError
+from advisor.inputs import printable, read_text
+from advisor.model.trial import Config, Measurement, Trial
+from advisor.tuning.batching import Batching, Declared, baseline, batching
+from advisor.tuning.choice import choose
+from advisor.tuning.headroom import headroom
+from advisor.tuning.progress import Said
+from advisor.tuning.record import SCHEMA_VERSION, TEXT_LIMIT_BYTES, Record, parse_record
+from advisor.tuning.search import Job, Limits, Outcome, run_search
+from advisor.tuning.space import Resources
+from advisor.tuning.study import open_study
+from advisor.tuning.validity import Part, differences, validity_key
+
+TUNING_FILE = "tuning.json"
+Run = Callable[[Config], Measurement]
+
+
+@dataclass(frozen=True)
+class Described:
+    """What a first look at the workload told."""
+
+    title: str
+    """As the user knows it: ``the built-in image-files workload``, ``train.py:factory``."""
+    declared: Declared
+    accelerators: int
+    """GPUs that torch can use."""
+    parts: Mapping[str, Part]
+    """What the measurement depends on: data set, code, Python, torch, GPU names."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be measured, as asked on the command line."""
+
+    ranks: int
+    global_batch: int | None
+    limits: Limits
+    fresh: bool = False
+    storage: str | None = None
+    quiet: bool = False
+    color: bool = True
+
+
+def resources(budget: Budget | None) -> Resources:
+    """What one rank may use. The limit of open files is each process's own, so it is not divided."""
+    if budget is None:
+        return Resources()
+    cpus = budget.cpus_per_rank if budget.cpus_per_rank is not None else budget.cpus_per_rank_at_most
+    return Resources(
+        cpus=cpus,
+        memory_bytes=_least(budget.memory_available_per_rank_bytes, budget.memory_per_rank_bytes),
+        shm_bytes=_least(budget.shm_available_per_rank_bytes, budget.shm_per_rank_bytes),
+        files=budget.open_files,
+    )
+
+
+def _least(*amounts: int | None) -> int | None:
+    return min((a for a in amounts if a is not None), default=None)
+
+
+def basis(described: Described, ranks: int) -> str:
+    """What the numbers rest on, one line."""
+    measured = f"measured on {described.title}"
+    return f"{measured}, one rank of {ranks}, extrapolated" if ranks > 1 else f"{measured}, one rank"
+
+
+def earlier(out: Path, parts: Mapping[str, Part]) -> tuple[Record | None, str | None]:
+    """The record of an earlier run that still holds, and what to say about it."""
+    path = out / TUNING_FILE
+    if not path.exists():
+        return None, None
+    try:
+        record = parse_record(read_text(path, TEXT_LIMIT_BYTES), printable(path))
+    except SourceError as error:
+        return None, f"{error}; measuring again"
+    if record.validity_key != validity_key(parts):
+        changed = ", ".join(differences(parts, record.validity))
+        return None, f"what {printable(path)} holds was measured under other conditions ({changed}); measuring again"
+    if record.choice.config is None:
+        return None, f"{printable(path)} holds no successful trial; measuring again"
+    return record, f"nothing that matters has changed: {printable(path)} is used again; --fresh measures again"
+
+
+def validity(described: Described, cut: Batching, conditions: Mapping[str, Part]) -> dict[str, Part]:
+    """All that the measurement depends on. Nothing volatile."""
+    return {
+        **described.parts,
+        **conditions,
+        "workload": described.title,
+        "ranks": cut.ranks,
+        "global_batch": cut.global_batch,
+    }
+
+
+def measure(
+    described: Described,
+    asked: Asked,
+    parts: Mapping[str, Part],
+    room: Resources,
+    studies: Path,
+    run: Run,
+    stream: TextIO,
+) -> tuple[Record, Callable[[], None]]:
+    """The record of a search, and what to call once the record is safely written: it ends the study."""
+    cut = batching(described.declared, asked.ranks, asked.global_batch)
+    base = baseline(described.declared, cut)
+    job = Job(base, cut, room, pin_memory=described.accelerators > 0)
+    key = validity_key(parts)
+    ends = time.monotonic() + asked.limits.budget_seconds
+    with (
+        open_study(studies, key, cut.choices, asked.storage, asked.fresh) as study,
+        shown(stream, lambda: ends - time.monotonic(), asked.quiet, asked.color) as listen,
+    ):
+        for note in study.notes:
+            listen(Said(note))
+        outcome = run_search(job, asked.limits, study, run, time.monotonic, listen)
+        record = _record(described, asked, parts, job, outcome)
+    return record, lambda: _finish(studies, key, cut, asked)
+
+
+def _finish(studies: Path, key: str, cut: Batching, asked: Asked) -> None:
+    with open_study(studies, key, cut.choices, asked.storage) as study:
+        study.close()
+
+
+def _record(described: Described, asked: Asked, parts: Mapping[str, Part], job: Job, outcome: Outcome) -> Record:
+    base = next((t.measurement for t in outcome.trials if t.config == job.baseline), None)
+    return Record(
+        schema_version=SCHEMA_VERSION,
+        validity_key=validity_key(parts),
+        validity=dict(parts),
+        basis=basis(described, asked.ranks),
+        global_batch=job.batching.global_batch,
+        global_batch_origin=job.batching.origin,
+        ranks=asked.ranks,
+        baseline=job.baseline,
+        headroom=headroom(base),
+        space=outcome.space.parameters,
+        stopped=outcome.stopped,
+        choice=choose(outcome.trials, job.baseline),
+        trials=outcome.trials,
+        notes=(*job.batching.notes, *_warnings(outcome.trials)),
+    )
+
+
+def _warnings(trials: tuple[Trial, ...]) -> list[str]:
+    """What trials warned of, each once."""
+    return list(dict.fromkeys(w for t in trials for w in t.measurement.warnings))[:20]

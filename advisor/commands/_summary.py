@@ -1,0 +1,134 @@
+"""What `advisor tune` prints at its end, as text and as JSON."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from advisor.inputs import printable
+from advisor.model.finding import SEVERITIES, Report
+from advisor.tuning.choice import Candidate, ratio_text
+from advisor.tuning.record import Record
+from advisor.tuning.settings import described
+
+SCHEMA_VERSION = 1
+RUNNERS_UP = 3
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where the result lies."""
+
+    out: str
+    total: int
+    changed: int
+
+
+def text(record: Record, report: Report | None, files: Files | None) -> str:
+    """The summary for a reader, one subject a line."""
+    rows = [
+        ("Measured", record.basis),
+        ("Batch", f"global batch {record.global_batch} ({record.global_batch_origin}), ranks {record.ranks}"),
+        ("Headroom", record.headroom),
+        ("Baseline", _baseline(record)),
+        *_chosen(record),
+        *(("Failed", line) for line in _failed(record)),
+        ("Search", f"{len(record.trials)} trials; {record.stopped}"),
+        *(("Note", note) for note in record.notes),
+        *_review(report, files),
+    ]
+    return "".join(f"{name:<9} {printable(line)}\n" for name, line in rows)
+
+
+def _baseline(record: Record) -> str:
+    measured = record.choice.of(record.baseline)
+    return described(record.baseline) + (f": {_rate(measured)}" if measured else ": could not be measured")
+
+
+def _rate(candidate: Candidate) -> str:
+    return f"{candidate.samples_per_second:,.0f} samples/s"
+
+
+def _chosen(record: Record) -> list[tuple[str, str]]:
+    choice = record.choice
+    if choice.config is None:
+        return [("Chosen", f"nothing: {choice.why}; no DataLoader settings are written")]
+    measured = choice.of(choice.config)
+    rows = [("Chosen", described(choice.config) + (f": {_rate(measured)}" if measured else ""))]
+    if choice.changes and choice.gain is not None:
+        rows.append(("Gain", f"{ratio_text(choice.gain)} over the baseline"))
+    rows.append(("Why", choice.why))
+    others = [c for c in choice.candidates if c.config not in (choice.config, record.baseline)][:RUNNERS_UP]
+    if others:
+        rows.append(("Others", "; ".join(f"{c.config.key()} {_rate(c)}" for c in others)))
+    return rows
+
+
+def _failed(record: Record) -> list[str]:
+    lines = []
+    for trial in record.trials:
+        measured = trial.measurement
+        if measured.outcome != "ok":
+            lines.append(
+                f"{trial.config.key()}: {measured.outcome}" + (f": {measured.message}" if measured.message else "")
+            )
+    return lines
+
+
+def _review(report: Report | None, files: Files | None) -> list[tuple[str, str]]:
+    rows = []
+    if report is not None:
+        rows.append(("Review", _findings(report) + (f"; see {files.out}/report.md" if files else "")))
+    if files is not None:
+        rows.append(("Files", f"{files.out}: {files.total} files, {files.changed} of them changed"))
+    return rows
+
+
+def _findings(report: Report) -> str:
+    failing = report.failing()
+    counts = [(severity, sum(f.severity == severity for f in failing)) for severity in SEVERITIES]
+    told = ", ".join(f"{count} {severity}" for severity, count in counts if count) or "no finding"
+    unknown = len(report.of("unknown"))
+    return f"{told}; {unknown} could not be told" if unknown else told
+
+
+def as_json(record: Record, report: Report | None, files: Files | None) -> str:
+    """The summary for a program."""
+    choice = record.choice
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "basis": record.basis,
+        "headroom": record.headroom,
+        "validity_key": record.validity_key,
+        "baseline": _plain(record, record.choice.of(record.baseline)),
+        "chosen": _plain(record, choice.of(choice.config)) if choice.config else None,
+        "changes": choice.changes,
+        "gain": {"ratio": choice.gain.value, "low": choice.gain.low, "high": choice.gain.high} if choice.gain else None,
+        "why": choice.why,
+        "trials": len(record.trials),
+        "failed": _failed(record),
+        "stopped": record.stopped,
+        "failing": [f.rule for f in report.failing()] if report else None,
+        "out": files.out if files else None,
+        "files": files.total if files else None,
+    }
+    return json.dumps(document, indent=1, sort_keys=True) + "\n"
+
+
+def _plain(record: Record, candidate: Candidate | None) -> dict[str, object] | None:
+    if candidate is None:
+        return None
+    config = candidate.config
+    return {
+        "num_workers": config.num_workers,
+        "prefetch_factor": config.prefetch_factor,
+        "batch_size": config.batch_size,
+        "accumulation": config.accumulation,
+        "pin_memory": config.pin_memory,
+        "persistent_workers": config.persistent_workers,
+        "samples_per_second": candidate.samples_per_second,
+    }
+
+
+def notes(lines: Sequence[str]) -> str:
+    """Lines for stderr."""
+    return "".join(f"advisor: {printable(line)}\n" for line in lines)
