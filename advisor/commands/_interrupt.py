@@ -23,7 +23,8 @@ def stoppable() -> Iterator[None]:
         raise Interrupted("interrupted; run the same command to resume") from None
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            # None: set by something other than Python, which cannot be put back from here.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

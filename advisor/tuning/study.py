@@ -142,7 +142,8 @@ def open_study(
 ) -> Iterator[Study]:
     """The study of ``key`` in ``folder`` (or in ``storage``, a path or database URL), for one search at a time.
 
-    A damaged journal is kept aside and said; ``fresh`` or a completed study of the same key starts anew.
+    A damaged journal is kept aside and said. A completed study starts anew, and so does with ``fresh`` one that was
+    not begun with it.
     """
     journal = None
     if storage is None or "://" not in storage:
@@ -173,9 +174,12 @@ def _load(journal: Path | None, storage: str | None, key: str, fresh: bool) -> A
     study = optuna.create_study(
         study_name=name, storage=store, direction="maximize", load_if_exists=True, sampler=sampler
     )
-    if fresh or study.user_attrs.get("complete"):
+    unwanted = fresh and not study.user_attrs.get("fresh")  # what began with --fresh is resumed with it
+    if unwanted or study.user_attrs.get("complete"):
         optuna.delete_study(study_name=name, storage=store)
         study = optuna.create_study(study_name=name, storage=store, direction="maximize", sampler=sampler)
+    if fresh:
+        study.set_user_attr("fresh", True)
     _fail_stale(study)
     # The seed moves on with the trials, or a resumed search would repeat the proposals of its beginning.
     study.sampler = optuna.samplers.TPESampler(seed=SEED + len(study.trials), n_startup_trials=STARTUP_TRIALS)

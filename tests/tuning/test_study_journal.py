@@ -120,6 +120,14 @@ def test_a_finished_or_unwanted_study_starts_anew(tmp_path: Path, how: str) -> N
         assert study.kept() == ()
 
 
+def test_what_was_begun_afresh_is_resumed_by_the_same_command(tmp_path: Path) -> None:
+    with open_study(tmp_path, "k", (16, 32), fresh=True) as study:
+        trial = Trial(study.begin(CONFIG, "baseline"), CONFIG, GOOD, "baseline")
+        study.finish(trial, 1.0, {})
+    with open_study(tmp_path, "k", (16, 32), fresh=True) as study:
+        assert [k.trial for k in study.kept()] == [trial]
+
+
 def test_half_a_line_at_the_end_is_dropped_and_the_rest_kept(tmp_path: Path) -> None:
     trial = keep_one(tmp_path)
     journal = tmp_path / "k.journal"
