@@ -17,6 +17,7 @@ from advisor.host.tree import FOLDER, Node
 from advisor.inputs import printable
 
 _BLOCK = 512
+_PIECE_BYTES = 1024 * 1024
 _PAX_LIMIT_BYTES = 1024 * 1024
 """A member's extended header; a path and some times take a few hundred bytes."""
 
@@ -120,6 +121,7 @@ class _Reader:
             self.stream = decompressed(file, start)
             try:
                 self._members()
+                self._rest()
             except (OSError, ValueError) as error:
                 raise self._wrong(f"damaged or cut short ({error})") from None
         return self.store
@@ -143,6 +145,11 @@ class _Reader:
                     f"{self.path} holds more than {size} MiB of files, which no tree of /proc and /sys does"
                 )
             self._place(member, data)
+
+    def _rest(self) -> None:
+        """Reads what follows the last member: only at its end does a compressed file tell that it is whole."""
+        while self._piece(_PIECE_BYTES):
+            pass
 
     def _place(self, member: _Member, data: bytes) -> None:
         name = text_of(member.name)
@@ -241,22 +248,26 @@ class _Reader:
         pieces = []
         missing = size
         while missing > 0:
-            piece = self.stream.read(min(missing, 1024 * 1024))
+            piece = self._piece(min(missing, _PIECE_BYTES))
             if not piece:
                 break
             missing -= len(piece)
-            self.unpacked += len(piece)
             pieces.append(piece)
-            if self.unpacked > self.limits.unpacked_bytes:
-                size = self.limits.unpacked_bytes // 1024**2
-                raise SourceError(f"{self.path} unpacks to more than {size} MiB, which no machine's tree does")
         if missing and not (allow_end and missing == size):
             raise self._wrong("it ends in the middle of a member")
         return b"".join(pieces)
 
+    def _piece(self, size: int) -> bytes:
+        piece = self.stream.read(size)
+        self.unpacked += len(piece)
+        if self.unpacked > self.limits.unpacked_bytes:
+            most = self.limits.unpacked_bytes // 1024**2
+            raise SourceError(f"{self.path} unpacks to more than {most} MiB, which no machine's tree does")
+        return piece
+
     def _skip(self, size: int) -> None:
         while size > 0:
-            size -= len(self._take(min(size, 1024 * 1024)))
+            size -= len(self._take(min(size, _PIECE_BYTES)))
 
 
 def _padded(size: int) -> int:
@@ -296,7 +307,7 @@ def _pax_records(body: bytes) -> Iterator[tuple[bytes, bytes]]:
     at = 0
     while at < len(body) and body[at]:
         length = int(body[at : body.index(b" ", at, at + 20)])
-        if length <= 0:
+        if length <= 0 or at + length > len(body):
             raise ValueError(f"an extended header record of {length} bytes")
         record = body[at : at + length]
         key, equals, value = record.partition(b" ")[2].partition(b"=")

@@ -82,6 +82,7 @@ class Capture(Tree):
     outputs: Mapping[tuple[str, ...], Output] = field(default_factory=dict)
     failures: Mapping[tuple[str, str], GapState] = field(default_factory=dict)
     """Gap state by question and path; the question is empty where the capture does not say it."""
+    _absent: frozenset[str] = field(default=frozenset(), repr=False)
 
     @classmethod
     def of(cls, store: Store, where: str) -> "Capture":
@@ -93,6 +94,7 @@ class Capture(Tree):
         if about.version != CAPTURE_VERSION:
             raise SourceError(f"{where}: {MARK}: version must be {CAPTURE_VERSION} but is {about.version}")
         calls = _parsed(store, "/calls.json", Calls, where) if store.node("/calls.json") else Calls()
+        failures = dict(_failures(_text(store, "/errors.tsv") or "", where))
         return cls(
             kind="capture",
             root_user=about.root_user,
@@ -100,7 +102,8 @@ class Capture(Tree):
             calls=calls,
             lists_all=about.source != "tree",
             outputs=dict(_outputs(store, where)),
-            failures=dict(_failures(_text(store, "/errors.tsv") or "", where)),
+            failures=failures,
+            _absent=frozenset(path for (_, path), state in failures.items() if state == "absent"),
         )
 
     def data(self, path: str, limit: int = READ_LIMIT_BYTES) -> bytes | None:
@@ -205,7 +208,7 @@ class Capture(Tree):
         known = self.calls
         while path:
             head, _, name = path.rpartition("/")
-            if known.exists.get(path) is False:
+            if known.exists.get(path) is False or path in self._absent:
                 return True
             siblings = known.names.get(head or "/") if known.names is not None and self.lists_all else None
             if siblings is not None:

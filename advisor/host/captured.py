@@ -24,10 +24,10 @@ def open_root(path: str, limits: Limits | None = None) -> Host:
     A folder or a tar (plain, gzip, bzip2, xz, zstd) with ``advisor-capture.json``, or with ``sys``, ``proc`` or
     ``etc``, at its top or some folders further down. Raises SourceError, one sentence, for anything else.
     """
-    real = os.path.realpath(path)
-    if "\0" not in path and real == "/":
+    real = os.path.realpath(path) if path and "\0" not in path else ""
+    if real == "/":
         return LiveHost.here()
-    if not path or "\0" in path or not os.path.exists(real):
+    if not os.path.exists(real):
         raise SourceError(f"{printable(path)!r} does not exist; --root takes a folder or a tar of /proc, /sys and /etc")
     store: FolderStore | MemoryStore = FolderStore(real) if os.path.isdir(real) else read_archive(real, limits)
     top = _top(store, printable(path))

@@ -63,7 +63,7 @@ class FolderStore:
     def node(self, path: str) -> Node | None:
         try:
             found = os.lstat(self._place(path))
-        except OSError:
+        except (OSError, ValueError):
             return None
         if stat.S_ISLNK(found.st_mode):
             return Node("link", target=text_of(os.readlink(os.fsencode(self._place(path)))))

@@ -41,16 +41,19 @@ class View:
             name = todo.pop()
             if name in ("", "."):
                 continue
-            here = at.rpartition("/")[0] if name == ".." else f"{at}/{name}"
+            if name == "..":
+                at = at.rpartition("/")[0]
+                continue
+            here = f"{at}/{name}"
             if _within(here, self.far):
                 return True
             try:
-                target = os.readlink(here) if here else ""
+                target = os.readlink(here)
             except OSError:
                 at = here
                 continue
             links += 1
-            if not target or links > _LINKS_LIMIT:
+            if links > _LINKS_LIMIT:
                 return False
             at = "" if target.startswith("/") else at
             todo.extend(target.split("/")[::-1])
