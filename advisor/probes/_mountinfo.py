@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from advisor.host.base import Host
 
 MOUNTINFO = "/proc/self/mountinfo"
+MOUNTS = ("/proc/self/mounts", "/proc/mounts")
+"""Says less (not which folder is mounted); some dumps have nothing else."""
 LIMIT_BYTES = 4 * 1024 * 1024
 """Nodes that run containers have thousands of long overlay lines."""
 _OCTAL = re.compile(r"\\([0-7]{3})")
@@ -27,7 +29,10 @@ class MountLine:
 def read_mountinfo(host: Host) -> tuple[MountLine, ...] | None:
     """The mounts that this process sees, later ones on top of earlier ones; ``None`` when they are not known."""
     text = host.text(MOUNTINFO, LIMIT_BYTES)
-    return None if text is None else parse_mountinfo(text)
+    if text is not None:
+        return parse_mountinfo(text)
+    other = next((text for path in MOUNTS if (text := host.text(path, LIMIT_BYTES)) is not None), None)
+    return None if other is None else parse_mounts(other)
 
 
 def parse_mountinfo(text: str) -> tuple[MountLine, ...]:
@@ -36,6 +41,16 @@ def parse_mountinfo(text: str) -> tuple[MountLine, ...]:
     Sample: ``36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue``
     """
     return tuple(line for raw in text.split("\n") if (line := _line(raw)) is not None)
+
+
+def parse_mounts(text: str) -> tuple[MountLine, ...]:
+    """The mounts in ``/proc/mounts``. Sample: ``/dev/root /mnt ext3 rw,noatime 0 0``"""
+    rows = (line.split(" ") for line in text.split("\n"))
+    return tuple(
+        MountLine("/", _plain(row[1]), row[2], _plain(row[0]), tuple(row[3].split(",")), tuple(row[3].split(",")))
+        for row in rows
+        if len(row) >= 4
+    )
 
 
 def _line(raw: str) -> MountLine | None:
