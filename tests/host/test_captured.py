@@ -16,6 +16,7 @@ from advisor.errors import SourceError
 from advisor.host.archive import Limits
 from advisor.host.captured import open_root
 from advisor.host.live import LiveHost
+from advisor.host.roots import open_captured
 
 Packing = Callable[[bytes], bytes]
 
@@ -226,11 +227,12 @@ def test_what_is_no_machine_is_one_sentence(archive: Callable[[bytes], str], dat
 def test_limits_hold(archive: Callable[[bytes], str], limits: Limits, message: str) -> None:
     bomb = gzip.compress(tar_of(member("sys/a"), HOSTNAME, member("sys/zeros", content=bytes(3 * 1024**2))))
     with pytest.raises(SourceError, match=message):
-        open_root(archive(bomb), limits)
+        open_captured(archive(bomb), "the tar", limits)
 
 
 def test_of_a_large_file_the_beginning_is_kept(archive: Callable[[bytes], str]) -> None:
-    host = open_root(archive(tar_of(member("sys/large", content=b"x" * 5000), HOSTNAME)), Limits(file_bytes=1000))
+    data = tar_of(member("sys/large", content=b"x" * 5000), HOSTNAME)
+    host = open_captured(archive(data), "the tar", Limits(file_bytes=1000))
     assert host.data("/sys/large") == b"x" * 1000
     assert host.text("/etc/hostname") == "node"
 
