@@ -6,10 +6,27 @@ compare with ``accepts``. Format: modprobe.d(5), https://docs.kernel.org/admin-g
 
 from typing import Annotated
 
-from advisor.host.base import Host
+from advisor.host.base import Host, command_origin
+from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File
+from advisor.probes._cmdline import CMDLINE, read_cmdline, split_words
+from advisor.probes._dropins import Line, drop_ins, joined, lines_of
 
 ORIGIN = "/sys/module"
+FOLDERS = tuple(f"{top}/modprobe.d" for top in ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"))
+OF_INTEREST = (
+    "bonding", "ena", "gve", "ib_core", "ib_uverbs", "lustre", "md_mod", "megaraid_sas", "mlx4_core", "mlx5_core",
+    "mlx5_ib", "mpt3sas", "nfs", "nouveau", "nv_peer_mem", "nvidia", "nvidia_drm", "nvidia_peermem", "nvidia_uvm",
+    "nvme", "nvme_core", "rdma_cm", "smartpqi", "sunrpc", "virtio_net", "zfs", "zswap",
+)  # fmt: skip
+ALL_VISIBLE = ("mlx5_core", "mlx5_ib")
+"""Modules that show every parameter in /sys/module (drivers/net/ethernet/mellanox/mlx5/core/main.c). Others hide some
+(mode 0: all NVreg_ ones of nvidia), so that only modinfo knows."""
+ALWAYS_ACCEPTED = ("async_probe", "dyndbg")
+"""The kernel itself takes these for every module (kernel/module/main.c)."""
+_OPERATORS = ("/etc/", "/run/", CMDLINE)
+_KNOWN_BY_MODINFO = ("nvidia",)
+"""Asked for whenever it is loaded: it hides its parameters and they are worth setting."""
 
 
 class Parameter(Facts):
@@ -27,7 +44,8 @@ class Module(Facts):
     built_in: Annotated[bool | None, "part of the kernel image (it has no initstate)"] = None
     version: Annotated[str | None, File("version"), "drivers from outside the kernel have one, most others not"] = None
     parameters: Annotated[tuple[Parameter, ...] | None, File("parameters"), "readable parameters by name"] = None
-    accepts: Annotated[tuple[str, ...] | None, "every parameter that it knows; none known is unknown"] = None
+    accepts: Annotated[tuple[str, ...] | None, "parameters that it is known to take"] = None
+    accepts_no_others: Annotated[bool | None, "accepts is complete; else hidden parameters may exist"] = None
 
 
 class ModuleOption(Facts):
@@ -38,11 +56,12 @@ class ModuleOption(Facts):
     value: Annotated[str | None, "none for a parameter without ="] = None
     path: str = ""
     line: int | None = None
-    wins: Annotated[bool | None, "no later line sets the same parameter"] = None
+    wins: Annotated[bool, "nothing later sets the same parameter"] = True
+    accepted: Annotated[bool | None, "the module takes this parameter; false: the kernel ignores it"] = None
 
 
 class Modules(Facts):
-    """Modules of interest that are loaded or configured, and all options that are asked for."""
+    """Modules of interest and configured ones, loaded or not, and all options that are asked for."""
 
     modules: Annotated[tuple[Module, ...] | None, "by name"] = None
     options: Annotated[tuple[ModuleOption, ...] | None, "in the order in which modprobe adds them up"] = None
@@ -50,10 +69,141 @@ class Modules(Facts):
 
 def read(host: Host) -> Modules:
     """The kernel modules of ``host``."""
-    return Modules(origin=ORIGIN)
+    shown = host.names(ORIGIN)
+    options = _options(host, frozenset(shown or ()))
+    names = sorted({*OF_INTEREST, *(option.module for option in options or ())})
+    wanted: dict[str, set[str]] = {name: set() for name in names}
+    for option in options or ():
+        if option.path.startswith(_OPERATORS) and option.module in OF_INTEREST:
+            wanted[option.module].add(option.parameter)
+    modules = {name: _module(host, name, shown, wanted[name]) for name in names}
+    judged = None if options is None else tuple(_judged(option, modules[option.module]) for option in options)
+    return Modules(
+        origin=ORIGIN,
+        modules=tuple(modules.values()),
+        options=judged,
+        origins={"options": FOLDERS[0]},
+    )
 
 
 def module_named(modules: Modules, name: str) -> Module | None:
     """The module of this name, ``-`` and ``_`` being the same; ``None`` when it is not listed."""
     wanted = name.replace("-", "_")
     return next((module for module in modules.modules or () if module.name == wanted), None)
+
+
+def _module(host: Host, name: str, shown: tuple[str, ...] | None, wanted: set[str]) -> Module:
+    """One module. modinfo, which costs a process, is asked only for ``wanted`` parameters that are not visible."""
+    folder = f"{ORIGIN}/{name}"
+    if shown is None or name not in shown:
+        loaded = False if shown is not None and host.kind != "tree" else None
+        accepts = _modinfo(host, name) if wanted else None
+        complete = True if accepts is not None else None
+        return Module(origin=folder, name=name, loaded=loaded, accepts=accepts, accepts_no_others=complete)
+    files = host.names(folder) or ()
+    parameters = _parameters(host, folder) if "parameters" in files else ()
+    visible = {parameter.name for parameter in parameters or ()}
+    told = _modinfo(host, name) if wanted - visible or name in _KNOWN_BY_MODINFO else None
+    complete = told is not None or (name in ALL_VISIBLE and parameters is not None)
+    given: dict[str, object] = {} if "version" in files else {"version": None}
+    return read_fields(
+        host,
+        Module,
+        folder,
+        name=name,
+        loaded=True,
+        # A module that was loaded has a state; without one it is part of the kernel, unless a dump left it out.
+        built_in=False if "initstate" in files else None if host.kind == "tree" else True,
+        parameters=parameters,
+        accepts=tuple(sorted(visible | set(told or ()))) if visible or complete else None,
+        accepts_no_others=complete,
+        **given,
+    )
+
+
+def _parameters(host: Host, folder: str) -> tuple[Parameter, ...] | None:
+    names = host.names(f"{folder}/parameters")
+    if names is None:
+        return None
+    return tuple(
+        Parameter(origin=f"{folder}/parameters/{name}", name=name, value=host.text(f"{folder}/parameters/{name}"))
+        for name in names
+    )
+
+
+def _modinfo(host: Host, name: str) -> tuple[str, ...] | None:
+    """The parameters that the module's file declares, hidden ones too."""
+    argv = ("modinfo", "-F", "parm", name)
+    output = host.run(argv)
+    if output is None:
+        return None
+    if output.returncode != 0:
+        host.missed(command_origin(argv), "unsupported")
+        return None
+    return parse_modinfo(output.stdout)
+
+
+def parse_modinfo(text: str) -> tuple[str, ...]:
+    """Parameter names in the output of ``modinfo -F parm``. Sample: ``prof_sel:profile selector (uint)``"""
+    return tuple(sorted({line.partition(":")[0].strip() for line in text.split("\n") if ":" in line}))
+
+
+def _judged(option: ModuleOption, module: Module) -> ModuleOption:
+    """``option`` with whether its module takes it."""
+    if option.parameter in (*ALWAYS_ACCEPTED, *(module.accepts or ())):
+        accepted: bool | None = True
+    else:
+        accepted = False if module.accepts_no_others else None
+    return option.model_copy(update={"accepted": accepted})
+
+
+def _options(host: Host, shown: frozenset[str]) -> tuple[ModuleOption, ...] | None:
+    """All options, in the order in which modprobe adds them up: files by name, then the kernel command line."""
+    files = drop_ins(host, FOLDERS)
+    words = read_cmdline(host)
+    if files is None and words is None:
+        return None
+    found = [option for path in files or () for line in lines_of(host, path) for option in _of_line(line)]
+    found += parse_cmdline_options(words or (), shown | set(OF_INTEREST))
+    last = {(option.module, option.parameter): number for number, option in enumerate(found)}
+    return tuple(
+        option if last[option.module, option.parameter] == number else option.model_copy(update={"wins": False})
+        for number, option in enumerate(found)
+    )
+
+
+def parse_modprobe(text: str, path: str) -> tuple[ModuleOption, ...]:
+    """The options in a modprobe.d file; lines of other kinds (alias, install, softdep ...) say nothing of them.
+
+    Sample: ``options nvidia-drm modeset=1 fbdev=1``
+    """
+    return tuple(option for line in joined(text, path) for option in _of_line(line))
+
+
+def _of_line(line: Line) -> tuple[ModuleOption, ...]:
+    words = split_words(line.text)
+    if len(words) < 3 or words[0] != "options":
+        return ()
+    return tuple(_option(words[1], word, line.path, line.number) for word in words[2:])
+
+
+def parse_cmdline_options(words: tuple[str, ...], modules: frozenset[str] | set[str]) -> tuple[ModuleOption, ...]:
+    """The words ``module.parameter=value`` of the kernel command line; other words have dots too (``rd.lvm.lv=``)."""
+    found = []
+    for word in words:
+        module, dot, option = word.partition("=")[0].partition(".")
+        if dot and option and module.replace("-", "_") in modules:
+            found.append(_option(module, word[len(module) + 1 :], CMDLINE, None))
+    return tuple(found)
+
+
+def _option(module: str, word: str, path: str, line: int | None) -> ModuleOption:
+    name, equals, value = word.partition("=")
+    return ModuleOption(
+        origin=path,
+        module=module.replace("-", "_"),
+        parameter=name.replace("-", "_"),
+        value=value if equals else None,
+        path=path,
+        line=line,
+    )

@@ -9,8 +9,15 @@ from typing import Annotated
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File, Volatile, marks
+from advisor.probes._dropins import Line, drop_ins, joined, lines_of
 
 ORIGIN = "/proc/sys"
+FOLDERS = tuple(f"{top}/sysctl.d" for top in ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"))
+SYSCTL_CONF = "/etc/sysctl.conf"
+_SYSTEMD = ("/usr/lib/systemd/systemd-sysctl", "/lib/systemd/systemd-sysctl")
+"""Reads sysctl.d alone; sysctl.conf counts for it only where a link in sysctl.d leads there."""
+_PRIVATE = ("hostname", "domainname", "stable_secret", "tcp_fastopen_key")
+"""Last parts of keys whose values name the host or are secret."""
 
 
 class SysctlLine(Facts):
@@ -23,6 +30,7 @@ class SysctlLine(Facts):
     ignore_errors: Annotated[bool, "the line starts with -"] = False
     pattern: Annotated[bool, "the key holds * or ?"] = False
     wins: Annotated[bool, "no later line sets the same key"] = True
+    live: Annotated[str | None, "the value in force, one blank between words; none for a pattern"] = None
 
 
 class Sysctl(Facts):
@@ -111,7 +119,7 @@ class Sysctl(Facts):
 
 def read(host: Host) -> Sysctl:
     """The kernel parameters of ``host``."""
-    return read_fields(host, Sysctl, ORIGIN)
+    return read_fields(host, Sysctl, ORIGIN, configured=_configured(host), origins={"configured": FOLDERS[0]})
 
 
 def live_value(sysctl: Sysctl, key: str) -> tuple[str | None, str]:
@@ -132,3 +140,57 @@ def key_file(key: str) -> str:
     """The file of a key below ``/proc/sys``; the first of ``.`` and ``/`` in it is what separates its parts."""
     first = next((char for char in key if char in "./"), "/")
     return key if first == "/" else key.translate(str.maketrans("./", "/."))
+
+
+def _configured(host: Host) -> tuple[SysctlLine, ...] | None:
+    """The lines of all files, in the order in which they are applied."""
+    files = drop_ins(host, FOLDERS)
+    if files is None:
+        return None
+    linked = any(path.endswith("/99-sysctl.conf") for path in files)
+    if not linked and not any(host.exists(program) for program in _SYSTEMD):
+        # Without systemd it is procps that applies the files, and this one after all others.
+        files = (*files, SYSCTL_CONF)
+    found = [line for path in files for raw in lines_of(host, path) if (line := _line(raw)) is not None]
+    last = {line.key: number for number, line in enumerate(found)}
+    return tuple(_in_force(host, line, last[line.key] == number) for number, line in enumerate(found))
+
+
+def _in_force(host: Host, line: SysctlLine, wins: bool) -> SysctlLine:
+    """``line`` with the value that the kernel has, read for lines that win."""
+    update: dict[str, object] = {"wins": wins}
+    if wins and not line.pattern:
+        path = f"{ORIGIN}/{key_file(line.key)}"
+        text = host.text(path)
+        update |= {"live": None if text is None else " ".join(text.split()), "origins": {"live": path}}
+    return line.model_copy(update=update)
+
+
+def parse_sysctl_lines(text: str, path: str) -> tuple[SysctlLine, ...]:
+    """The assignments in a sysctl.d file. Samples: ``vm.swappiness = 10``, ``-net/ipv4/conf/eth0.5/rp_filter=2``"""
+    return tuple(line for raw in joined(text, path) if (line := _line(raw)) is not None)
+
+
+def _line(raw: Line) -> SysctlLine | None:
+    """One assignment; ``None`` for a line that only takes a key out of patterns (``-key``), and for private keys."""
+    name, equals, value = raw.text.partition("=")
+    ignore = name.startswith("-")
+    name = name.lstrip("-").strip()
+    key = key_name(name)
+    parts = key_file(name).split("/")
+    if not equals or any(part in ("", ".", "..") for part in parts) or parts[-1] in _PRIVATE:
+        return None
+    return SysctlLine(
+        origin=raw.path,
+        key=key,
+        value=" ".join(value.split()),
+        path=raw.path,
+        line=raw.number,
+        ignore_errors=ignore,
+        pattern=any(char in key for char in "*?["),
+    )
+
+
+def key_name(key: str) -> str:
+    """A key with dots between its parts; a dot inside a part (an interface ``eth0.5``) becomes a slash."""
+    return key_file(key).translate(str.maketrans("./", "/."))
