@@ -1,5 +1,6 @@
 """Reading a fact model's `File` fields from a Host: declaring the field is declaring the reading."""
 
+import math
 import types
 import typing
 from functools import cache
@@ -49,10 +50,17 @@ def parse_value(text: str, mark: File, kind: type) -> object:
     if kind is int:
         return int(text, 0 if text.startswith("0x") else 10) * mark.scale
     if kind is float:
-        return float(text) * mark.scale
+        return _finite(float(text)) * mark.scale
     if kind is tuple:
         return tuple(int(word) * mark.scale for word in text.split())
     return text
+
+
+def _finite(number: float) -> float:
+    """``number``; raises ValueError for one that JSON has no word for."""
+    if not math.isfinite(number):
+        raise ValueError(f"{number} is not a finite number")
+    return number
 
 
 @cache

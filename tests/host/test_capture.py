@@ -75,7 +75,7 @@ def test_its_calls_answer(capture: Path) -> None:
     host = open_root(str(capture))
     assert host.statvfs("/") == FileSystemUse(4096, 10, 5, 100, 50)
     assert host.limit("memlock") == Limit(65536, None)
-    assert host.affinity() == {1, 3}
+    assert host.affinity() == frozenset({1, 3})
     assert host.environment() == {"NCCL_DEBUG": "INFO"}
     assert host.nvml() == {"gpus": []}
     assert host.mode("/proc/irq/7/smp_affinity") == 0o444

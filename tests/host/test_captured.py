@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from advisor.errors import SourceError
 from advisor.host.archive import Limits
@@ -168,7 +170,7 @@ def test_a_member_below_a_file_does_not_break_the_tree(archive: Callable[[bytes]
 
 def test_names_that_are_not_utf8_open_their_file(archive: Callable[[bytes], str]) -> None:
     info, content = member("etc/\udcff\udcfe", content=b"odd")
-    host = open_root(archive(tar_of(info and (info, content))))
+    host = open_root(archive(tar_of((info, content))))
     (name,) = host.names("/etc") or ()
     assert name.encode()
     assert host.data(f"/etc/{name}") == b"odd"
@@ -276,3 +278,27 @@ def test_a_place_that_is_not_there_is_told(path: str) -> None:
     with pytest.raises(SourceError, match="does not exist") as caught:
         open_root(path)
     assert str(caught.value).isprintable()
+
+
+SMALL = tar_of(
+    HOSTNAME,
+    member("sys/link", tarfile.SYMTYPE, "x"),
+    member("sys/" + "n" * 120, content=b"x"),
+    format=tarfile.GNU_FORMAT,
+)
+
+
+@pytest.mark.parametrize("packing", PACKINGS.values(), ids=PACKINGS.keys())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@given(st.data())
+def test_a_changed_archive_opens_or_is_told(
+    archive: Callable[[bytes], str], packing: Packing, data: st.DataObject
+) -> None:
+    content = bytearray(packing(SMALL))
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        outcome = open_root(archive(bytes(content))).kind
+    except SourceError as error:
+        outcome = str(error)
+    assert outcome.isprintable()

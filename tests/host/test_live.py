@@ -94,7 +94,7 @@ def test_names_that_are_not_utf8_open_their_file(host: Host, tmp_path: Path) -> 
 
 
 def test_what_the_process_may_use_is_told(host: Host) -> None:
-    assert host.affinity() == os.sched_getaffinity(0)
+    assert host.affinity() == frozenset(os.sched_getaffinity(0))
     limit = host.limit("nofile")
     assert limit is not None
     assert limit.soft is None or limit.soft > 0

@@ -95,7 +95,7 @@ def test_what_is_missing_was_not_captured(host: Host, question: str) -> None:
 def test_questions_to_the_process_are_not_captured(host: Host) -> None:
     assert host.run(["ethtool", "eth0"]) is None
     assert host.statvfs("/data") is None
-    assert host.affinity() is host.limit("nofile") is host.environment() is host.nvml() is None
+    assert (host.affinity(), host.limit("nofile"), host.environment(), host.nvml()) == (None,) * 4
     assert host.gaps == {
         "command: ethtool eth0": "not captured",
         "/data": "not captured",
