@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from advisor.discover import units
 from advisor.errors import InputError
 from advisor.host.base import Host, Output
 from advisor.host.captured import open_root
@@ -14,6 +15,7 @@ from advisor.host.live import LiveHost
 from advisor.host.recording import Recorder
 from advisor.host.saving import save_capture
 from advisor.host.tree import Tree
+from advisor.probes._run import run_probes
 
 Question = Callable[[Host], Any]
 
@@ -180,3 +182,12 @@ def test_a_command_is_asked_once_and_replayed(tmp_path: Path) -> None:
     capture = saved(recorder, tmp_path, "folder")
     assert capture.run(["date", "+%N"]) == first
     assert isinstance(first, Output)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_probes_read_the_same_from_a_recording(tmp_path: Path, kind: str) -> None:
+    recorder = Recorder.of(LiveHost.here())
+    live, _ = run_probes(recorder, units("probes"))
+    captured, _ = run_probes(saved(recorder, tmp_path, kind), units("probes"))
+    assert captured.facts == live.facts
+    assert captured.gaps == live.gaps
