@@ -1,7 +1,6 @@
 """What `advisor tune` prints at its end, as text and as JSON."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from advisor.inputs import printable
@@ -12,6 +11,7 @@ from advisor.tuning.settings import described
 
 SCHEMA_VERSION = 1
 RUNNERS_UP = 3
+MOST_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,20 @@ def _chosen(record: Record) -> list[tuple[str, str]]:
 
 
 def _failed(record: Record) -> list[str]:
-    lines = []
+    """One line for each cause, with the configurations that it hit."""
+    causes: dict[str, list[str]] = {}
     for trial in record.trials:
         measured = trial.measurement
         if measured.outcome != "ok":
-            lines.append(
-                f"{trial.config.key()}: {measured.outcome}" + (f": {measured.message}" if measured.message else "")
-            )
-    return lines
+            cause = f"{measured.outcome}: {measured.message}" if measured.message else measured.outcome
+            causes.setdefault(cause, []).append(trial.config.key())
+    return [f"{_listed(keys)}: {cause}" for cause, keys in causes.items()]
+
+
+def _listed(keys: list[str]) -> str:
+    known = list(dict.fromkeys(keys))
+    more = len(known) - MOST_NAMED
+    return ", ".join(known[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _review(report: Report | None, files: Files | None) -> list[tuple[str, str]]:
@@ -127,8 +133,3 @@ def _plain(record: Record, candidate: Candidate | None) -> dict[str, object] | N
         "persistent_workers": config.persistent_workers,
         "samples_per_second": candidate.samples_per_second,
     }
-
-
-def notes(lines: Sequence[str]) -> str:
-    """Lines for stderr."""
-    return "".join(f"advisor: {printable(line)}\n" for line in lines)

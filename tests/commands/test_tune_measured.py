@@ -1,0 +1,213 @@
+"""Measuring, keeping and using again, with simulated trials; and what is printed of it."""
+
+import io
+import json
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from advisor.commands import _summary
+from advisor.commands._interrupt import stoppable
+from advisor.commands._measured import Asked, Described, basis, earlier, measure, resources, validity
+from advisor.derived.budget import Budget
+from advisor.errors import Interrupted
+from advisor.model.finding import Finding, Report, Severity
+from advisor.model.trial import Config, Measurement
+from advisor.tuning.batching import Declared, batching
+from advisor.tuning.record import Record, parse_record, record_text
+from advisor.tuning.search import Limits
+from advisor.tuning.space import Resources
+from advisor.tuning.validity import Part
+
+DESCRIBED = Described("made/up.py:factory", Declared(batch_size=32), 0, {"dataset": "abc", "torch": "2.13.0"})
+ASKED = Asked(ranks=1, global_batch=None, limits=Limits())
+
+
+def sleepy(config: Config) -> Measurement:
+    """Two milliseconds of waiting a sample, hardly any CPU time."""
+    rate = max(config.num_workers, 1) * 490.0
+    notes = {"cpu_seconds_per_sample": 30e-6, "blocked_seconds_per_sample": 2e-3}
+    if config.num_workers > 20:
+        return Measurement("no-space-in-shm", message="No space left on device (28)")
+    return Measurement("ok", samples_per_second=(rate, rate * 1.001, rate * 0.999), batch_bytes=2048, notes=notes)
+
+
+def parts(**conditions: Part) -> dict[str, Part]:
+    return validity(DESCRIBED, batching(DESCRIBED.declared, 1, None), conditions)
+
+
+def searched(folder: Path, asked: Asked = ASKED, stream: io.StringIO | None = None) -> Record:
+    record, ended = measure(DESCRIBED, asked, parts(), Resources(cpus=2.0), folder, sleepy, stream or io.StringIO())
+    ended()
+    return record
+
+
+def test_a_search_ends_in_a_record_that_can_be_read_back(tmp_path: Path) -> None:
+    record = searched(tmp_path)
+    assert record.choice.config is not None
+    assert record.choice.config.num_workers >= 8
+    assert record.basis == "measured on made/up.py:factory, one rank"
+    assert parse_record(record_text(record), "tuning.json") == record
+
+
+def test_the_same_conditions_use_the_record_again(tmp_path: Path) -> None:
+    text = record_text(searched(tmp_path / "studies"))
+    (tmp_path / "tuning.json").write_text(text)
+    again, note = earlier(tmp_path, parts())
+    assert again is not None
+    assert record_text(again) == text
+    assert note is not None
+    assert "used again; --fresh measures again" in note
+
+
+def test_other_conditions_measure_again_and_are_named(tmp_path: Path) -> None:
+    (tmp_path / "tuning.json").write_text(record_text(searched(tmp_path / "studies")))
+    again, note = earlier(tmp_path, {**parts(cpu_model="Other"), "torch": "2.14.0"})
+    assert again is None
+    assert note is not None
+    assert "(cpu_model, torch)" in note
+
+
+@pytest.mark.parametrize("content", ["", "{}", "\x00", "[" * 99_999], ids=["empty", "object", "nul", "deep"])
+def test_a_broken_record_measures_again_and_says_so(tmp_path: Path, content: str) -> None:
+    (tmp_path / "tuning.json").write_text(content)
+    again, note = earlier(tmp_path, parts())
+    assert again is None
+    assert note is not None
+    assert "tuning.json" in note
+    assert "measuring again" in note
+
+
+def test_a_record_without_a_successful_trial_is_not_used_again(tmp_path: Path) -> None:
+    record, _ = measure(
+        DESCRIBED,
+        ASKED,
+        parts(),
+        Resources(),
+        tmp_path / "studies",
+        lambda config: Measurement("user-error", message="boom"),
+        io.StringIO(),
+    )
+    (tmp_path / "tuning.json").write_text(record_text(record))
+    again, note = earlier(tmp_path, parts())
+    assert again is None
+    assert note is not None
+    assert "no successful trial" in note
+
+
+def test_no_earlier_run_has_nothing_to_say(tmp_path: Path) -> None:
+    assert earlier(tmp_path, parts()) == (None, None)
+
+
+def test_a_finished_search_is_not_resumed(tmp_path: Path) -> None:
+    searched(tmp_path)
+    stream = io.StringIO()
+    searched(tmp_path, stream=stream)
+    assert "kept from the interrupted run" not in stream.getvalue()
+
+
+def test_an_unwritten_search_is_resumed_without_measuring(tmp_path: Path) -> None:
+    measure(DESCRIBED, ASKED, parts(), Resources(cpus=2.0), tmp_path, sleepy, io.StringIO())
+    stream = io.StringIO()
+    searched(tmp_path, stream=stream)
+    first, *_ = stream.getvalue().splitlines()
+    assert "baseline, kept from the interrupted run" in first
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def test_a_signal_stops_in_order_and_the_same_command_resumes(tmp_path: Path, number: signal.Signals) -> None:
+    runs = []
+
+    def interrupted(config: Config) -> Measurement:
+        runs.append(config)
+        if len(runs) == 4:
+            try:
+                os.kill(os.getpid(), number)
+            finally:
+                # A second one, while a trial cleans up, must not disturb that.
+                os.kill(os.getpid(), signal.SIGINT)
+        return sleepy(config)
+
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with pytest.raises(Interrupted, match="run the same command to resume"), stoppable():
+        measure(DESCRIBED, ASKED, parts(), Resources(cpus=2.0), tmp_path, interrupted, io.StringIO())
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    stream = io.StringIO()
+    record = searched(tmp_path, stream=stream)
+    assert stream.getvalue().count("kept from the interrupted run") == 3
+    assert [t.config for t in record.trials[:3]] == runs[:3]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "text"),
+    [(1, "measured on the x, one rank"), (8, "measured on the x, one rank of 8, extrapolated")],
+)
+def test_a_measurement_of_one_rank_says_that_it_is_extrapolated(ranks: int, text: str) -> None:
+    assert basis(replace(DESCRIBED, title="the x"), ranks) == text
+
+
+def test_a_rank_may_use_the_least_that_is_known() -> None:
+    budget = Budget(
+        cpus_per_rank=2.5,
+        cpus_per_rank_at_most=4,
+        memory_per_rank_bytes=100,
+        memory_available_per_rank_bytes=60,
+        shm_per_rank_bytes=50,
+        open_files=1024,
+    )
+    assert resources(budget) == Resources(cpus=2.5, memory_bytes=60, shm_bytes=50, files=1024)
+
+
+@pytest.mark.parametrize(
+    ("budget", "cpus"),
+    [(None, None), (Budget(), None), (Budget(cpus_per_rank_at_most=3), 3)],
+    ids=["no", "empty", "bound"],
+)
+def test_what_is_not_known_of_a_rank_stays_unknown(budget: Budget | None, cpus: float | None) -> None:
+    assert resources(budget) == Resources(cpus=cpus)
+
+
+def finding(severity: Severity, verdict: str = "fails") -> Finding:
+    return Finding("area/bad", "", verdict, severity, "source", "t", "m", ())  # type: ignore[arg-type]
+
+
+def test_the_summary_tells_choice_gain_failures_review_and_files(tmp_path: Path) -> None:
+    report = Report((finding("critical"), finding("warn"), finding("warn"), finding("info", "unknown")))
+    text = _summary.text(searched(tmp_path), report, _summary.Files("OUT", 14, 5))
+    rows = {line[:9].strip(): line[10:] for line in text.splitlines()}
+    assert rows["Measured"] == "measured on made/up.py:factory, one rank"
+    assert "global batch 32 (the workload's batch size times ranks), ranks 1" in rows["Batch"]
+    assert rows["Baseline"] == "num_workers 0, batch_size 32: 490 samples/s"
+    assert rows["Chosen"].startswith("num_workers ")
+    assert "over the baseline" in rows["Gain"]
+    assert "no-space-in-shm: No space left on device (28)" in rows["Failed"]
+    assert rows["Review"] == "1 critical, 2 warn; 1 could not be told; see OUT/report.md"
+    assert rows["Files"] == "OUT: 14 files, 5 of them changed"
+
+
+def test_the_summary_is_json_too(tmp_path: Path) -> None:
+    record = searched(tmp_path)
+    document = json.loads(_summary.as_json(record, Report(()), _summary.Files("OUT", 14, 5)))
+    assert document["schema_version"] == 1
+    assert document["baseline"]["samples_per_second"] == pytest.approx(490)
+    assert document["chosen"]["num_workers"] == record.choice.config.num_workers  # type: ignore[union-attr]
+    assert document["gain"]["low"] > 1
+    assert document["failing"] == []
+
+
+def test_control_characters_of_a_workload_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    record, _ = measure(
+        DESCRIBED,
+        ASKED,
+        parts(),
+        Resources(),
+        tmp_path,
+        lambda config: Measurement("user-error", message="\x1b[31mred\nline"),
+        io.StringIO(),
+    )
+    text = _summary.text(record, None, None)
+    assert "\x1b" not in text
+    assert "no DataLoader settings are written" in text
