@@ -1,15 +1,16 @@
 """What one rank may use: CPUs, memory, shared memory and open files.
 
 Usable CPUs are online, in the affinity of the process, in its cpuset and within its quota; each rank gets an equal
-share.
+share. A part that is not known makes the sum unknown; ``..._at_most`` says what it cannot exceed all the same.
 """
 
+from dataclasses import dataclass
 from typing import Annotated
 
-from advisor.model.facts import Facts, Volatile
+from advisor.model.facts import Facts, Volatile, evidence_path
 from advisor.model.job import Job
 from advisor.probes.cgroup import Cgroup
-from advisor.probes.cpu import Cpu
+from advisor.probes.cpu import Cpu, core_of
 from advisor.probes.limits import Limits
 from advisor.probes.memory import Memory
 from advisor.probes.shm import Shm
@@ -28,18 +29,163 @@ class Budget(Facts):
     whole_cpus_per_rank: Annotated[int | None, "the same rounded down, at least 1"] = None
     cpus_per_rank_at_most: Annotated[int | None, "from cpus_at_most, at least 1"] = None
     cores_per_rank: Annotated[float | None, "cores divided by ranks"] = None
-    memory_bytes: Annotated[int | None, "memory that the job could ever have: the host's or the group's limit"] = None
+    memory_bytes: Annotated[int | None, "memory that the job could ever have: the host's or its group's limit"] = None
     memory_available_bytes: Annotated[int | None, Volatile(), "memory that the job can have now"] = None
     memory_per_rank_bytes: Annotated[int | None, "memory_bytes divided by ranks"] = None
     memory_available_per_rank_bytes: Annotated[int | None, Volatile()] = None
-    shm_bytes: Annotated[int | None, "shared memory that the job could ever have"] = None
+    shm_bytes: Annotated[int | None, "shared memory that the job could ever have: /dev/shm within its memory"] = None
     shm_per_rank_bytes: Annotated[int | None, "shm_bytes divided by ranks"] = None
     shm_available_per_rank_bytes: Annotated[int | None, Volatile()] = None
-    open_files: Annotated[int | None, "soft limit of open files of each process"] = None
+    open_files: Annotated[int | None, "files that each process may open; only when limited"] = None
     open_files_unlimited: bool | None = None
     pids_left: Annotated[int | None, Volatile(), "tasks that may still be started; only when limited"] = None
 
 
-def derive(cpu: Cpu, cgroup: Cgroup, memory: Memory, shm: Shm, limits: Limits, job: Job) -> Budget:
+@dataclass(frozen=True)
+class _Cpus:
+    """The CPU part of the budget."""
+
+    usable: tuple[int, ...] | None
+    cpus: int | None
+    at_most: int | None
+    cores: int | None
+    bound_by: tuple[str, ...] | None
+
+
+def derive(
+    cpu: Cpu, cgroup: Cgroup | None, memory: Memory | None, shm: Shm | None, limits: Limits | None, job: Job
+) -> Budget:
     """The budget of ``job`` on this host."""
-    return Budget(origin="derived", ranks=job.ranks)
+    cgroup, memory, shm, limits = cgroup or Cgroup(), memory or Memory(), shm or Shm(), limits or Limits()
+    share = _cpus(cpu, cgroup)
+    ever = _bounded(
+        memory.total_bytes, cgroup.memory_limited, _least(cgroup.memory_limit_bytes, cgroup.memory_high_bytes)
+    )
+    now = _bounded(memory.available_bytes, cgroup.memory_limited, cgroup.memory_headroom_bytes)
+    shm_ever = None if shm.size_bytes is None or ever is None else min(shm.size_bytes, ever)
+    return Budget(
+        origin=cpu.origin,
+        usable=share.usable,
+        cpus=share.cpus,
+        cpus_at_most=share.at_most,
+        cores=share.cores,
+        bound_by=share.bound_by,
+        ranks=job.ranks,
+        cpus_per_rank=_ratio(share.cpus, job.ranks),
+        whole_cpus_per_rank=_at_least_one(_whole(share.cpus, job.ranks)),
+        cpus_per_rank_at_most=_at_least_one(_whole(share.at_most, job.ranks)),
+        cores_per_rank=_ratio(share.cores, job.ranks),
+        memory_bytes=ever,
+        memory_available_bytes=now,
+        memory_per_rank_bytes=_whole(ever, job.ranks),
+        memory_available_per_rank_bytes=_whole(now, job.ranks),
+        shm_bytes=shm_ever,
+        shm_per_rank_bytes=_whole(shm_ever, job.ranks),
+        shm_available_per_rank_bytes=_whole(shm.available_bytes, job.ranks),
+        open_files=limits.nofile_soft,
+        open_files_unlimited=limits.nofile_unlimited,
+        pids_left=_pids_left(cgroup),
+        origins=_origins(cpu, cgroup, memory, shm, limits, job),
+    )
+
+
+def _cpus(cpu: Cpu, cgroup: Cgroup) -> _Cpus:
+    """The CPUs that may be used. A process's affinity lies inside its cpuset, which may thus stay unknown."""
+    if cpu.online is None:
+        return _Cpus(None, None, None, None, None)
+    online = set(cpu.online)
+    in_cpuset = online if cgroup.cpuset_cpus is None else online & set(cgroup.cpuset_cpus)
+    left = in_cpuset if cpu.affinity is None else in_cpuset & set(cpu.affinity)
+    bound = ["online"] if cpu.offline else []
+    bound += ["cpuset"] if in_cpuset < online else []
+    bound += ["affinity"] if left < in_cpuset else []
+    known = cpu.affinity is not None
+    quota = cgroup.cpu_quota_cpus if cgroup.cpu_limited else None
+    whole = len(left) if quota is None else min(len(left), max(1, int(quota)))
+    bound += ["quota"] if whole < len(left) else []
+    counted = known and cgroup.cpu_limited is not None and whole > 0
+    cores = _cores(cpu, left) if counted else None
+    return _Cpus(
+        usable=tuple(sorted(left)) if known else None,
+        cpus=whole if counted else None,
+        at_most=whole or None,
+        cores=None if cores is None else min(cores, whole),
+        bound_by=tuple(bound) if counted else None,
+    )
+
+
+def _cores(cpu: Cpu, usable: set[int]) -> int | None:
+    """Physical cores that ``usable`` CPUs lie on."""
+    keys = [core_of(one) for one in cpu.cpus or () if one.number in usable]
+    return None if len(keys) < len(usable) or None in keys else len(set(keys))
+
+
+def _bounded(host: int | None, limited: bool | None, limit: int | None) -> int | None:
+    """The host's amount within the group's limit; unknown while it is not known whether there is one."""
+    if host is None or limited is None or (limited and limit is None):
+        return None
+    return host if limit is None else min(host, limit)
+
+
+def _least(*values: int | None) -> int | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def _whole(amount: int | None, ranks: int | None) -> int | None:
+    return None if amount is None or not ranks else amount // ranks
+
+
+def _ratio(amount: int | None, ranks: int | None) -> float | None:
+    return None if amount is None or not ranks else amount / ranks
+
+
+def _at_least_one(count: int | None) -> int | None:
+    return None if count is None else max(1, count)
+
+
+def _pids_left(cgroup: Cgroup) -> int | None:
+    if not cgroup.pids_limited or cgroup.pids_max is None or cgroup.pids_current is None:
+        return None
+    return max(0, cgroup.pids_max - cgroup.pids_current)
+
+
+def _origins(cpu: Cpu, cgroup: Cgroup, memory: Memory, shm: Shm, limits: Limits, job: Job) -> dict[str, str]:
+    """The file that settles each field: the one that binds, or the one that would have to be known."""
+    cpus = _settling_cpus(cpu, cgroup)
+    ever = _settling_memory(cgroup, memory, "total_bytes", "memory_limit_bytes")
+    now = _settling_memory(cgroup, memory, "available_bytes", "memory_headroom_bytes")
+    shm_path = evidence_path(shm, "size_bytes")
+    whole = {
+        **dict.fromkeys(("usable", "cores", "cpus", "cpus_at_most", "bound_by"), cpus),
+        "ranks": job.origin,
+        "memory_bytes": ever,
+        "memory_available_bytes": now,
+        "shm_bytes": shm_path,
+        **dict.fromkeys(("open_files", "open_files_unlimited"), evidence_path(limits, "nofile_soft")),
+        "pids_left": evidence_path(cgroup, "pids_max"),
+    }
+    per_rank = {
+        **dict.fromkeys(("cpus_per_rank", "whole_cpus_per_rank", "cpus_per_rank_at_most", "cores_per_rank"), cpus),
+        "memory_per_rank_bytes": ever,
+        "memory_available_per_rank_bytes": now,
+        "shm_per_rank_bytes": shm_path,
+        "shm_available_per_rank_bytes": evidence_path(shm, "available_bytes"),
+    }
+    return whole | (per_rank if job.ranks else dict.fromkeys(per_rank, job.origin))
+
+
+def _settling_cpus(cpu: Cpu, cgroup: Cgroup) -> str:
+    if cpu.online is None:
+        return evidence_path(cpu, "online")
+    if cpu.affinity is not None and cgroup.cpu_limited is not False:
+        return evidence_path(cgroup, "cpu_limited")
+    return evidence_path(cpu, "affinity")
+
+
+def _settling_memory(cgroup: Cgroup, memory: Memory, of_host: str, of_group: str) -> str:
+    host, group = getattr(memory, of_host), getattr(cgroup, of_group)
+    if host is None or (cgroup.memory_limited is False and cgroup.memory_high_bytes is None):
+        return evidence_path(memory, of_host)
+    if group is None or group < host:
+        return evidence_path(cgroup, of_group if cgroup.memory_limited else "memory_limited")
+    return evidence_path(memory, of_host)
