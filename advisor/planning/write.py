@@ -167,3 +167,21 @@ def _remove(root: Path, path: str) -> None:
 
 def _folders_above(path: str) -> Iterable[Path]:
     return [parent for parent in Path(path).parents if parent != Path()]
+
+
+def write_record(out: str | Path, path: str, text: str) -> bool:
+    """Writes one record (``facts.json``) into OUT and says whether that changed it; leaves all other files alone.
+
+    Raises InputError when that would end outside OUT or cannot be done.
+    """
+    root = Path(out)
+    data = text.encode("utf-8", "backslashreplace")
+    try:
+        _refuse_outside(root, path)
+        if _content(root / path) == data:
+            return False
+        _replace_file(root / path, data)
+    except OSError as error:
+        what = printable(error.filename or root)
+        raise InputError(f"cannot write {what}: {error.strerror}; choose another folder with --out") from None
+    return True
