@@ -1,0 +1,248 @@
+"""Values while a condition runs: unknowns with their reasons, named items, and the trace of what was read."""
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from advisor.model.facts import Facts, evidence_path, marks
+from advisor.model.finding import Evidence
+from advisor.model.snapshot import Snapshot
+
+STEPS_LIMIT = 1_000_000
+"""Items that the loops of one condition may visit; the largest hosts need some thousands."""
+_MISSING_LIMIT = 24
+"""Reasons kept for one unknown value: a host with 300 unreadable devices needs no 300 sentences."""
+PRIVATE = "(private)"
+"""Stands for every value that identifies a host or opens a door."""
+_IDENTITY = ("address", "name", "mount_point", "point", "path", "key", "number", "index")
+"""Fields that name an item of a list, the first that it has."""
+
+
+class Defective(Exception):
+    """A condition that cannot be computed: the rule is wrong, not the host. The text is one sentence."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """One fact that has no value."""
+
+    expression: str
+    path: str
+    gap: str
+    """A gap state, ``not read`` (no such section in this Snapshot) or ``no value`` (read, but nothing told)."""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A value that cannot be told, and the facts that would tell it."""
+
+    missing: tuple[Missing, ...]
+
+
+@dataclass(frozen=True)
+class Thing:
+    """A fact model with its name in the rule's terms: ``pci.devices[0000:3b:00.0]``."""
+
+    facts: Facts
+    name: str
+    label: str
+
+
+@dataclass
+class Run:
+    """One evaluation: the Snapshot, the loop variables and the facts looked at so far."""
+
+    snapshot: Snapshot
+    items: dict[str, Any] = field(default_factory=dict)
+    seen: dict[str, Evidence] = field(default_factory=dict)
+    steps: int = 0
+
+    def step(self) -> None:
+        """Counts one item of a loop. Raises Defective when there were too many."""
+        self.steps += 1
+        if self.steps > STEPS_LIMIT:
+            raise Defective(f"its loops visit more than {STEPS_LIMIT:,} items")
+
+    def section(self, name: str) -> Thing | Unknown:
+        """A section of the Snapshot."""
+        facts = self.snapshot.section(name)
+        return Unknown((Missing(name, "", "not read"),)) if facts is None else Thing(facts, name, name)
+
+    def not_read(self, expression: str) -> Unknown:
+        """A fact of a section that this Snapshot lacks."""
+        return self._missing(expression, "", "not read")
+
+    def fact(self, owner: Thing, name: str) -> Any:
+        """A field's value, with its evidence noted."""
+        value = getattr(owner.facts, name)
+        expression, path = f"{owner.name}.{name}", evidence_path(owner.facts, name)
+        mark = marks(type(owner.facts))[name]
+        if value is None:
+            return self._missing(expression, path, self._gap(path, mark.volatile), mark.volatile)
+        value = _named(value, expression)
+        if not isinstance(value, Thing):
+            shown = PRIVATE if mark.private else _shown(value)
+            self.seen[expression] = Evidence(expression, shown, path, volatile=mark.volatile)
+        return _settled(value, Unknown((Missing(expression, path, self._gap(path, mark.volatile)),)))
+
+    def item(self, owner: Any, expression: str, key: int | str) -> Any:
+        """An item of a list or map by its constant key; one that is not there is absent."""
+        try:
+            return owner[key]
+        except (IndexError, KeyError):
+            return self._missing(expression, "", "absent")
+
+    def _gap(self, path: str, volatile: bool) -> str:
+        recorded = self.snapshot.gap(path)
+        if recorded is not None:
+            return recorded
+        return "not captured" if volatile and self.snapshot.source.kind != "live" else "no value"
+
+    def _missing(self, expression: str, path: str, gap: str, volatile: bool = False) -> Unknown:
+        self.seen[expression] = Evidence(expression, None, path, gap, volatile)
+        return Unknown((Missing(expression, path, gap),))
+
+
+def _named(value: Any, expression: str) -> Any:
+    """``value`` with every fact model in it as a `Thing`."""
+    if isinstance(value, Facts):
+        return Thing(value, expression, expression)
+    if isinstance(value, Mapping):
+        return {key: _item(item, expression, str(key)) for key, item in value.items()}
+    if isinstance(value, frozenset | set):
+        return tuple(sorted(value))
+    if isinstance(value, tuple | list):
+        return tuple(_item(item, expression, label_of(item, number)) for number, item in enumerate(value))
+    return value
+
+
+def _item(item: Any, expression: str, label: str) -> Any:
+    name = f"{expression}[{label}]"
+    return Thing(item, name, label) if isinstance(item, Facts) else _named(item, name)
+
+
+def label_of(item: Any, number: int) -> str:
+    """What an item of a list is called: its address, name or number when it has one, else its place."""
+    if not isinstance(item, Facts):
+        return str(number)
+    known = marks(type(item))
+    public = (name for name in _IDENTITY if name in known and not known[name].private)
+    values = (getattr(item, name) for name in public)
+    return next((str(value) for value in values if value not in (None, "")), str(number))
+
+
+def _shown(value: Any) -> Any:
+    """A value as evidence: items by their labels."""
+    if isinstance(value, Mapping):
+        return tuple(value)
+    return tuple(v.label if isinstance(v, Thing) else v for v in value) if isinstance(value, tuple) else value
+
+
+def _settled(value: Any, unknown: Unknown) -> Any:
+    """``value`` with ``unknown`` in place of every ``None`` in its lists."""
+    if isinstance(value, tuple):
+        return tuple(unknown if item is None else _settled(item, unknown) for item in value)
+    if isinstance(value, dict):
+        return {key: unknown if item is None else _settled(item, unknown) for key, item in value.items()}
+    return value
+
+
+def unknowns(*values: Any) -> Unknown | None:
+    """All unknowns among the values and inside their lists as one; ``None`` when everything is known."""
+    found: dict[Missing, None] = {}
+    for value in values:
+        if isinstance(value, Unknown):
+            found.update(dict.fromkeys(value.missing))
+        elif isinstance(value, tuple) and (inner := unknowns(*value)):
+            found.update(dict.fromkeys(inner.missing))
+    return Unknown(tuple(found)[:_MISSING_LIMIT]) if found else None
+
+
+def kleene(steps: Iterable[Callable[[Run], Any]], run: Run, decides: bool) -> Any:
+    """``or`` (``decides`` is True) or ``and`` (False): the first deciding value wins, even over unknown ones."""
+    unknown: list[Unknown] = []
+    for step in steps:
+        try:
+            value = step(run)
+        except Defective:
+            # Had the unknown value decided, this part would never have been computed.
+            if not unknown:
+                raise
+            continue
+        if isinstance(value, Unknown):
+            unknown.append(value)
+        elif value is decides:
+            return decides
+    return unknowns(*unknown) or not decides
+
+
+def negated(value: Any) -> Any:
+    """``not``; what is not known stays so."""
+    return value if isinstance(value, Unknown) else not value
+
+
+_OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
+_ARITHMETIC = ("+", "-", "*", "/", "//", "%")
+
+
+def computed(sign: str, left: Any, right: Any) -> Any:
+    """The result of an operator; unknown when either side is. Raises Defective."""
+    unknown = unknowns(left, right)
+    if unknown:
+        return unknown
+    if sign in _ARITHMETIC and not (_is_number(left) and _is_number(right)):
+        raise Defective(f"{sign} needs numbers")
+    try:
+        return _OPERATORS[sign](left, right)
+    except ZeroDivisionError:
+        raise Defective("division by zero") from None
+    except (TypeError, ArithmeticError) as error:
+        raise Defective(str(error)) from None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def contains(item: Any, among: Any) -> Any:
+    """``item in among``: true as soon as one known item is equal, unknown while one could be."""
+    if isinstance(among, Unknown):
+        return among
+    if isinstance(among, tuple):
+        if not among:
+            return False
+        if unknown := unknowns(item):
+            return unknown
+        if any(unknowns(other) is None and other == item for other in among):
+            return True
+        return unknowns(*among) or False
+    return item if isinstance(item, Unknown) else item in among
+
+
+_DOTTED = re.compile(r"v?(\d{1,12}(?:\.\d{1,12})*)", re.ASCII)
+
+
+def version_of(text: str) -> tuple[int, ...] | None:
+    """The leading dotted numbers of a version, without zeros at the end: ``5.15.0-91-generic`` is (5, 15)."""
+    found = _DOTTED.match(text.strip())
+    if found is None:
+        return None
+    numbers = [int(part) for part in found[1].split(".")]
+    while len(numbers) > 1 and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)

@@ -1,0 +1,166 @@
+"""Texts with expressions in braces: ``"{dev.address} runs on {dev.link_width} lanes"``.
+
+``{{`` and ``}}`` are braces. ``{x:bytes}`` prints a size, ``{x:cpus}`` a CPU list, ``{x:list}`` items with commas.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from advisor.inputs import printable
+from advisor.rulebook.language import Expression, Scope, compile_expression
+from advisor.rulebook.language_compiler import Mistake
+from advisor.rulebook.language_types import Type
+from advisor.rulebook.language_values import PRIVATE, Run, Thing, Unknown
+
+UNKNOWN = "unknown"
+_VALUE_LIMIT = 200
+"""Characters of one value: facts are as long as the host makes them."""
+_FORMAT = re.compile(r":\s*([a-z]+)\s*$", re.ASCII)
+_SIZES = ("KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+@dataclass(frozen=True)
+class Template:
+    """A text and the expressions in it."""
+
+    text: str
+    parts: tuple[str | tuple[Expression, str], ...]
+    """Plain text, or an expression with the name of its format."""
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """The expressions in the braces."""
+        return tuple(part[0] for part in self.parts if not isinstance(part, str))
+
+    def filled(self, run: Run) -> str:
+        """The text with its values, safe to print on one line. Raises Defective."""
+        return "".join(part if isinstance(part, str) else _printed(part, run) for part in self.parts)
+
+
+def compile_template(text: str, scope: Scope) -> Template:
+    """The compiled form of a text. Raises Mistake."""
+    return Template(text, tuple(_parts(text, scope)))
+
+
+def _parts(text: str, scope: Scope) -> Iterator[str | tuple[Expression, str]]:
+    at = 0
+    while at < len(text):
+        brace = next((i for i in range(at, len(text)) if text[i] in "{}"), len(text))
+        if brace > at:
+            yield text[at:brace]
+        at = brace
+        if text[at : at + 2] in ("{{", "}}"):
+            yield text[at]
+            at += 2
+        elif text[at : at + 1] == "}":
+            raise Mistake("a single '}'; write }} for a brace", at)
+        elif at < len(text):
+            end = _end(text, at)
+            yield _filled_in(text[at + 1 : end], at + 1, scope)
+            at = end + 1
+
+
+def _end(text: str, start: int) -> int:
+    """The place of the brace that closes the one at ``start``; quotes hide braces."""
+    quote = ""
+    for at in range(start + 1, len(text)):
+        if quote:
+            quote = "" if text[at] == quote else quote
+        elif text[at] in "'\"":
+            quote = text[at]
+        elif text[at] == "}":
+            return at
+    raise Mistake("this '{' is not closed", start)
+
+
+def _filled_in(inside: str, offset: int, scope: Scope) -> tuple[Expression, str]:
+    found = _FORMAT.search(inside)
+    form = found[1] if found else ""
+    if found and form not in _FORMATS:
+        raise Mistake(f"there is no format {form!r}; there are {', '.join(_FORMATS)}", offset + found.start(1))
+    accepts = _FORMATS[form][0] if form else _plain
+    try:
+        expression = compile_expression(inside[: found.start()] if found else inside, scope, lambda found: True)
+    except Mistake as mistake:
+        raise Mistake(mistake.message, offset + mistake.offset) from None
+    if not accepts(expression.type):
+        raise Mistake(f"{expression.type} cannot be printed{f' as {form}' if form else ''}", offset)
+    return expression, form
+
+
+def _plain(found: Type) -> bool:
+    return found.kind not in ("facts", "map", "version")
+
+
+def _printed(part: tuple[Expression, str], run: Run) -> str:
+    expression, form = part
+    # A run of its own shows which facts this one value rests on.
+    own = Run(run.snapshot, run.items)
+    value = expression.evaluate(own)
+    run.seen.update(own.seen)
+    if any(evidence.value == PRIVATE for evidence in own.seen.values()):
+        return PRIVATE
+    if isinstance(value, Unknown):
+        return UNKNOWN
+    return shown(value, form)
+
+
+def shown(value: object, form: str = "") -> str:
+    """``value`` as text of one line."""
+    text = _FORMATS[form][1](value) if form else _text(value)
+    text = printable(text)
+    return text if len(text) <= _VALUE_LIMIT else text[:_VALUE_LIMIT] + " ..."
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
+    if isinstance(value, tuple):
+        return ", ".join(_text(item) for item in value) or "none"
+    if isinstance(value, Thing):
+        return value.label
+    return UNKNOWN if isinstance(value, Unknown) else str(value)
+
+
+def _size(value: object) -> str:
+    """``64 MiB``; whole where it is whole."""
+    if not isinstance(value, int | float):
+        return _text(value)
+    size, unit = float(value), "bytes"
+    for larger in _SIZES:
+        if abs(size) < 1024:
+            break
+        size, unit = size / 1024, larger
+    return f"{size:.1f}".removesuffix(".0") + f" {unit}"
+
+
+def _cpu_list(value: object) -> str:
+    """``0-3,8``."""
+    if not isinstance(value, tuple) or not all(isinstance(number, int) for number in value):
+        return _text(value)
+    runs: list[list[int]] = []
+    for number in sorted(value):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs) or "none"
+
+
+def _is_list(found: Type) -> bool:
+    return found.kind in ("list", "any")
+
+
+def quoted(values: Sequence[str]) -> str:
+    """Names in a sentence: ``a, b and c``."""
+    return " and ".join(filter(None, [", ".join(values[:-1]), *values[-1:]]))
+
+
+_FORMATS: Mapping[str, tuple[Callable[[Type], bool], Callable[[object], str]]] = {
+    "bytes": (lambda found: found.is_number, _size),
+    "cpus": (_is_list, _cpu_list),
+    "list": (_is_list, _text),
+}
