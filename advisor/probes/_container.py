@@ -49,9 +49,9 @@ def _layers(mounts: tuple[MountLine, ...]) -> list[str]:
 
 
 def in_container(host: Host, mark: tuple[str, str] | None, groups: str | None) -> bool | None:
-    """Whether the reader is in a container. A plain tree tells that it is not only by the groups of a host."""
+    """Whether the reader is in a container; that it is not, only where the marks were looked for in vain."""
     if mark is not None:
         return True
-    if host.kind != "tree":
+    if groups is not None and _HOST_GROUP.search(groups):
         return False
-    return False if groups is not None and _HOST_GROUP.search(groups) else None
+    return False if all(host.exists(path) is False for path, _ in _MARKS) else None

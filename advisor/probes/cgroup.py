@@ -193,6 +193,7 @@ def _cpuset(host: Host, groups: Groups, values: dict[str, object], origins: dict
 
 
 def _nearest_list(host: Host, groups: Groups, names: tuple[str, ...]) -> tuple[str, tuple[int, ...] | None]:
+    why: GapState = "absent"
     for folder in groups.folders:
         for name in names:
             path = f"{folder}/{name}"
@@ -206,8 +207,9 @@ def _nearest_list(host: Host, groups: Groups, names: tuple[str, ...]) -> tuple[s
             if gap not in ("absent", "not captured"):
                 host.missed(path, gap or "error")
                 return path, None
+            why = gap if gap == "not captured" else why
     path = f"{groups.folders[0]}/{names[0]}"
-    host.missed(path, "not captured" if host.kind == "tree" else "absent")
+    host.missed(path, why)
     return path, None
 
 

@@ -96,7 +96,7 @@ def _module(host: Host, name: str, shown: tuple[str, ...] | None, wanted: set[st
     """One module. modinfo, which costs a process, is asked only for ``wanted`` parameters that are not visible."""
     folder = f"{ORIGIN}/{name}"
     if shown is None or name not in shown:
-        loaded = False if shown is not None and host.kind != "tree" else None
+        loaded = False if shown is not None and host.exists(folder) is False else None
         accepts = _modinfo(host, name) if wanted else None
         complete = True if accepts is not None else None
         return Module(origin=folder, name=name, loaded=loaded, accepts=accepts, accepts_no_others=complete)
@@ -105,6 +105,7 @@ def _module(host: Host, name: str, shown: tuple[str, ...] | None, wanted: set[st
     visible = {parameter.name for parameter in parameters or ()}
     told = _modinfo(host, name) if wanted - visible or name in _KNOWN_BY_MODINFO else None
     complete = told is not None or (name in ALL_VISIBLE and parameters is not None)
+    state = host.exists(f"{folder}/initstate")
     given: dict[str, object] = {} if "version" in files else {"version": None}
     return read_fields(
         host,
@@ -112,8 +113,8 @@ def _module(host: Host, name: str, shown: tuple[str, ...] | None, wanted: set[st
         folder,
         name=name,
         loaded=True,
-        # A module that was loaded has a state; without one it is part of the kernel, unless a dump left it out.
-        built_in=False if "initstate" in files else None if host.kind == "tree" else True,
+        # A module that was loaded has a state; what is part of the kernel has none.
+        built_in=None if state is None else not state,
         parameters=parameters,
         accepts=tuple(sorted(visible | set(told or ()))) if visible or complete else None,
         accepts_no_others=complete,
