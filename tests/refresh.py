@@ -1,0 +1,30 @@
+"""Rewrites what is generated and committed: ``python -m tests.refresh``. Read the difference before you commit it."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from advisor.discover import probe_models
+from advisor.model.schema import facts_schema
+from advisor.rulebook.schema import rule_schema
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def generated() -> Mapping[str, str]:
+    """Path below the repository to text, for every generated file."""
+    return {
+        "schemas/facts-1.json": _json(facts_schema(probe_models())),
+        "schemas/rule-1.json": _json(rule_schema()),
+    }
+
+
+def _json(document: object) -> str:
+    return json.dumps(document, indent=1, sort_keys=True) + "\n"
+
+
+if __name__ == "__main__":
+    for path, text in generated().items():
+        place = ROOT / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, "utf-8")
