@@ -3,8 +3,11 @@
 import re
 
 from advisor.host.base import Host
+from advisor.host.fields import read_value
+from advisor.model.facts import File
 
 PCI_DEVICES = "/sys/bus/pci/devices"
+NUMA_NODE = File("numa_node", unknown=("-1",))
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 """Domains have more than four digits behind Intel VMD and in some virtual machines."""
 
@@ -29,23 +32,50 @@ def pci_chain(real: str) -> tuple[str, ...]:
     return tuple(chain)
 
 
-def near_numa_node(host: Host, real: str) -> tuple[int | None, str | None]:
-    """The NUMA node of the device at ``real`` or, where the kernel does not say (-1), of its nearest parent.
+def near_numa_node(host: Host, own: str, real: str) -> tuple[int | None, str]:
+    """The NUMA node that the file ``own`` says or, where the kernel does not know (-1), that of the nearest parent.
 
-    With it the file that says so. Parents that say nothing leave no gap: the device's own file has it.
+    With it the file that says so, ``own`` when none does. ``real`` is the device's resolved folder; parents that say
+    nothing leave no gap, as ``own`` has one.
     """
+    node = read_value(host, own, NUMA_NODE, int)
+    if isinstance(node, int):
+        return node, own
     folder = real
-    while folder not in ("", "/sys/devices"):
-        if folder == real or is_pci_address(folder.rpartition("/")[2]):
+    while folder := folder.rpartition("/")[0]:
+        if is_pci_address(folder.rpartition("/")[2]):
             path = f"{folder}/numa_node"
-            known = path in host.gaps
-            text = host.text(path)
+            text = quiet_text(host, path)
             if text is not None and text.isascii() and text.isdigit():
                 return int(text), path
-            if folder != real and not known:
-                host.gaps.pop(path, None)
-        folder = folder.rpartition("/")[0]
-    return None, None
+    return None, own
+
+
+def quiet_text(host: Host, path: str) -> str | None:
+    """The text of a file that is only one of several places to look at: its absence leaves no gap."""
+    known = path in host.gaps
+    text = host.text(path)
+    if text is None and not known:
+        host.gaps.pop(path, None)
+    return text
+
+
+def quiet_names(host: Host, path: str) -> tuple[str, ...] | None:
+    """The names in a folder that only some devices have: its absence leaves no gap."""
+    known = path in host.gaps
+    names = host.names(path)
+    if names is None and not known:
+        host.gaps.pop(path, None)
+    return names
+
+
+def quiet_real(host: Host, path: str) -> str | None:
+    """A path with its links resolved; that there is nothing leaves no gap."""
+    known = path in host.gaps
+    real = host.real(path)
+    if real is None and not known:
+        host.gaps.pop(path, None)
+    return real
 
 
 def link_name(host: Host, path: str) -> str | None:

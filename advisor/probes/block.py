@@ -6,12 +6,39 @@ Formats: https://www.kernel.org/doc/Documentation/ABI/stable/sysfs-block and
 https://docs.kernel.org/admin-guide/md.html
 """
 
+import re
+from collections.abc import Mapping
 from typing import Annotated
 
 from advisor.host.base import Host
+from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File
+from advisor.probes._sysfs import link_name, near_numa_node, pci_chain, quiet_names, quiet_text
 
 ORIGIN = "/sys/block"
+CLASS = "/sys/class/block"
+_LEFT_OUT = re.compile(r"(loop|ram|zram|sr|fd|mtdblock)\d")
+_NVME_PATH = re.compile(r"nvme\d+c\d+n\d+")
+_KINDS = (
+    (r"nvme\d", "nvme"),
+    (r"sd[a-z]|cciss!|ida!", "scsi"),
+    (r"vd[a-z]", "virtio"),
+    (r"md\d|md_", "md"),
+    (r"dm-\d", "dm"),
+    (r"xvd[a-z]", "xen"),
+    (r"mmcblk\d", "mmc"),
+    (r"nbd\d", "nbd"),
+    (r"rbd\d", "rbd"),
+    (r"pmem\d", "pmem"),
+)
+_SCSI_TRANSPORTS = (
+    (r"/usb\d", "usb"),
+    (r"/session\d", "iscsi"),
+    (r"/rport-\d", "fc"),
+    (r"/end_device-\d", "sas"),
+    (r"/ata\d", "sata"),
+)
+"""What the path of a SCSI disk runs through."""
 
 
 class Partition(Facts):
@@ -77,4 +104,155 @@ class Block(Facts):
 
 def read(host: Host) -> Block:
     """The block devices of ``host``."""
-    return Block(origin=ORIGIN)
+    names = host.names(ORIGIN)
+    reals = _reals(host, names) if names is not None else _reals_of_class(host)
+    if reals is None:
+        nothing = host.gaps.get(ORIGIN) == "absent"
+        return Block(origin=ORIGIN, devices=() if nothing else None, md=() if nothing else None)
+    folder = CLASS if names is None else ORIGIN
+    kept = {name: real for name, real in reals.items() if not _LEFT_OUT.match(name) and not _NVME_PATH.match(name)}
+    paths = [name for name in reals if _NVME_PATH.match(name)]
+    devices = tuple(_device(host, f"{folder}/{name}", name, real, paths, reals) for name, real in kept.items())
+    arrays = tuple(_array(host, f"{folder}/{d.name}/md", d) for d in devices if d.kind == "md")
+    return Block(origin=folder, devices=devices, md=arrays)
+
+
+def _reals(host: Host, names: tuple[str, ...]) -> dict[str, str]:
+    return {name: host.real(f"{ORIGIN}/{name}") or f"{ORIGIN}/{name}" for name in names}
+
+
+def _reals_of_class(host: Host) -> dict[str, str] | None:
+    """The whole devices below /sys/class/block, which also has partitions; some dumps have nothing else."""
+    names = host.names(CLASS)
+    if names is None:
+        return None
+    reals = {name: host.real(f"{CLASS}/{name}") or f"{CLASS}/{name}" for name in names}
+    return {name: real for name, real in reals.items() if real.split("/")[-2] not in reals}
+
+
+def _device(
+    host: Host, folder: str, name: str, real: str, nvme_paths: list[str], reals: Mapping[str, str]
+) -> BlockDevice:
+    kind = kind_of(name)
+    names = host.names(folder) or ()
+    stacked = kind in ("dm", "md")
+    multipath = tuple(path for path in nvme_paths if _head(path) == name)
+    hardware = reals[multipath[0]] if multipath else real
+    transport, disk_cache = _transport(host, folder, kind, hardware), _disk_cache(host, folder, kind)
+    given = _stacked(host, folder, kind) if stacked else _hardware(host, folder, hardware, multipath)
+    scheduler, schedulers = parse_scheduler(host.text(f"{folder}/queue/scheduler") or "")
+    return read_fields(
+        host,
+        BlockDevice,
+        folder,
+        **given,
+        name=name.replace("!", "/"),
+        kind=kind,
+        transport=transport,
+        physical=is_physical(kind, transport, hardware),
+        disk_cache=disk_cache,
+        scheduler=scheduler,
+        schedulers=schedulers,
+        multipath=multipath,
+        partitions=tuple(_partition(host, folder, part) for part in names if _is_partition(part, name)),
+        slaves=_device_names(host, f"{folder}/slaves"),
+        holders=_device_names(host, f"{folder}/holders"),
+    )
+
+
+def kind_of(name: str) -> str:
+    """The kind of a device by its name. Samples: ``nvme0n1``, ``sda``, ``vdb``, ``md127``, ``dm-3``"""
+    return next((kind for start, kind in _KINDS if re.match(start, name)), "other")
+
+
+def is_physical(kind: str, transport: str | None, real: str) -> bool | None:
+    """Whether it is a drive or an array of this machine, not a network's, a hypervisor's or made of others."""
+    if kind in ("virtio", "xen", "nbd", "rbd", "dm", "md"):
+        return False
+    if kind in ("nvme", "scsi") and transport is not None:
+        return transport in ("pcie", "sata", "sas", "usb")
+    if kind == "scsi" and re.search(r"/virtio\d|/VMBUS|/vbd-", real):
+        return False
+    # Any other SCSI disk may be a RAID controller's or a hypervisor's.
+    return True if kind in ("mmc", "pmem") else None
+
+
+def _head(path: str) -> str:
+    """The multipath head of a hidden path: ``nvme0n1`` for ``nvme0c3n1``."""
+    return re.sub(r"c\d+n", "n", path)
+
+
+def _stacked(host: Host, folder: str, kind: str) -> dict[str, object]:
+    given: dict[str, object] = dict.fromkeys(("driver", "model", "pci_address", "numa_node"))
+    if kind == "dm":
+        uuid = host.text(f"{folder}/dm/uuid")
+        return {**given, "dm_kind": parse_dm_kind(uuid or "")}
+    return {**given, "dm_name": None, "dm_kind": None}
+
+
+def parse_dm_kind(uuid: str) -> str | None:
+    """Who made a device mapper device. Samples: ``LVM-Rkq...``, ``CRYPT-LUKS2-0a...``, ``mpath-36...``"""
+    word = re.match(r"[A-Za-z]+", uuid)
+    return word[0] if word else None
+
+
+def _hardware(host: Host, folder: str, real: str, multipath: tuple[str, ...]) -> dict[str, object]:
+    chain = pci_chain(real)
+    below = f"{folder.rpartition('/')[0]}/{multipath[0]}" if multipath else folder
+    own = f"{below}/device/numa_node"
+    node, near = near_numa_node(host, own, real) if chain else (None, own)
+    driver = link_name(host, f"{folder}/device/driver") if not multipath else None
+    if driver is None and "/nvme/" in real:
+        # Between a namespace and the driver stands the controller.
+        driver = link_name(host, f"{below}/device/device/driver")
+    return {
+        "driver": driver,
+        "pci_address": chain[-1] if chain else None,
+        "numa_node": node,
+        "dm_name": None,
+        "dm_kind": None,
+        "origins": {"numa_node": near, "pci_address": real},
+    }
+
+
+def _transport(host: Host, folder: str, kind: str, real: str) -> str | None:
+    if kind == "nvme":
+        return quiet_text(host, f"{real.rpartition('/')[0]}/transport") or ("pcie" if pci_chain(real) else None)
+    if kind == "scsi":
+        return next((name for part, name in _SCSI_TRANSPORTS if re.search(part, real)), None)
+    return None
+
+
+def _disk_cache(host: Host, folder: str, kind: str) -> str | None:
+    if kind != "scsi":
+        return None
+    disks = quiet_names(host, f"{folder}/device/scsi_disk") or ()
+    return host.text(f"{folder}/device/scsi_disk/{disks[0]}/cache_type") if disks else None
+
+
+def parse_scheduler(text: str) -> tuple[str | None, tuple[str, ...] | None]:
+    """The scheduler in use and those that can be chosen. Samples: ``[none] mq-deadline kyber``, ``none``"""
+    words = text.split()
+    chosen = [word[1:-1] for word in words if word.startswith("[") and word.endswith("]")]
+    if not words:
+        return None, None
+    return (chosen[0] if chosen else words[0] if len(words) == 1 else None), tuple(word.strip("[]") for word in words)
+
+
+def _is_partition(part: str, device: str) -> bool:
+    """Whether a folder below a device is a partition of it: ``sda1``, ``nvme0n1p1``, ``md0p2``."""
+    return part.startswith(device) and re.fullmatch(r"p?\d+", part[len(device) :], re.ASCII) is not None
+
+
+def _partition(host: Host, folder: str, name: str) -> Partition:
+    return read_fields(host, Partition, f"{folder}/{name}", name=name.replace("!", "/"))
+
+
+def _device_names(host: Host, path: str) -> tuple[str, ...] | None:
+    names = host.names(path)
+    return None if names is None else tuple(name.replace("!", "/") for name in names)
+
+
+def _array(host: Host, folder: str, device: BlockDevice) -> Array:
+    # Where nothing can be missing (raid0, linear) the kernel has no files for it.
+    return read_fields(host, Array, folder, name=device.name, members=device.slaves)

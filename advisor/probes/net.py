@@ -8,7 +8,9 @@ Formats: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-class-net
 from typing import Annotated
 
 from advisor.host.base import Host
+from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File
+from advisor.probes._sysfs import link_name, near_numa_node, pci_chain, quiet_real, quiet_text
 
 ORIGIN = "/sys/class/net"
 
@@ -46,4 +48,79 @@ class Net(Facts):
 
 def read(host: Host) -> Net:
     """The network interfaces of ``host``."""
-    return Net(origin=ORIGIN)
+    names = host.names(ORIGIN)
+    if names is None:
+        nothing = host.gaps.get(ORIGIN) == "absent"
+        return Net(origin=ORIGIN, interfaces=() if nothing else None)
+    # Beside the interfaces lies the control file of bonds.
+    reals = {name: host.real(f"{ORIGIN}/{name}") or "" for name in names if name != "bonding_masters"}
+    devices = {name: _device(host, name, real) for name, real in reals.items()}
+    any_hardware = any(devices.values())
+    interfaces = []
+    for name in reals:
+        kind = None if devices[name] else parse_kind(quiet_text(host, f"{ORIGIN}/{name}/uevent") or "")
+        if devices[name] or kind or name == "lo" or not any_hardware:
+            interfaces.append(_interface(host, name, kind, devices[name]))
+    return Net(origin=ORIGIN, interfaces=tuple(interfaces))
+
+
+def parse_kind(uevent: str) -> str | None:
+    """What a virtual interface is. Sample: ``DEVTYPE=bond``, ``INTERFACE=bond0``, one a line"""
+    return next((line[len("DEVTYPE=") :] for line in uevent.split("\n") if line.startswith("DEVTYPE=")), None)
+
+
+def _device(host: Host, name: str, real: str) -> str | None:
+    """The folder of the hardware below an interface; ``None`` for a virtual one."""
+    if "/virtual/" in real:
+        return None
+    device = quiet_real(host, f"{ORIGIN}/{name}/device")
+    # Some dumps lack the link, but the interface's own path runs through the card.
+    return device or (real.rpartition("/net/")[0] if pci_chain(real) else None)
+
+
+def _interface(host: Host, name: str, kind: str | None, device: str | None) -> Interface:
+    folder = f"{ORIGIN}/{name}"
+    given = _hardware(host, folder, device) if device else _no_hardware(host, folder)
+    queues = host.names(f"{folder}/queues")
+    return read_fields(
+        host,
+        Interface,
+        folder,
+        **given,
+        name=name,
+        physical=device is not None,
+        kind=kind,
+        rx_queues=_queues(queues, "rx-"),
+        tx_queues=_queues(queues, "tx-"),
+        master=link_name(host, f"{folder}/master"),
+        bond_mode=_bond_mode(host, folder) if kind == "bond" else None,
+    )
+
+
+def _hardware(host: Host, folder: str, device: str) -> dict[str, object]:
+    chain = pci_chain(device)
+    node, near = near_numa_node(host, f"{folder}/device/numa_node", device)
+    names = host.names(f"{folder}/device") or ()
+    return {
+        "driver": link_name(host, f"{folder}/device/driver"),
+        "pci_address": chain[-1] if chain else None,
+        "numa_node": node,
+        "rdma_devices": (host.names(f"{folder}/device/infiniband") if "infiniband" in names else ()) if names else None,
+        "virtual_function": "physfn" in names if names else None,
+        "origins": {"numa_node": near},
+    }
+
+
+def _no_hardware(host: Host, folder: str) -> dict[str, object]:
+    host.link(f"{folder}/device")  # leaves the gap that says why the rest is missing
+    return dict.fromkeys(("driver", "pci_address", "numa_node", "rdma_devices", "virtual_function"))
+
+
+def _queues(names: tuple[str, ...] | None, prefix: str) -> int | None:
+    return None if names is None else sum(name.startswith(prefix) for name in names)
+
+
+def _bond_mode(host: Host, folder: str) -> str | None:
+    """The name of the mode. Sample: ``802.3ad 4``"""
+    text = host.text(f"{folder}/bonding/mode")
+    return text.split()[0] if text and text.split() else None

@@ -4,11 +4,35 @@ Listed are GPUs, network cards, NVMe drives, RAID and SAS controllers, NVSwitche
 Formats: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci
 """
 
-from typing import Annotated
+import re
+from typing import Annotated, TypeVar
 
 from advisor.host.base import Host
+from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File, Volatile
-from advisor.probes._sysfs import PCI_DEVICES
+from advisor.probes._sysfs import PCI_DEVICES, is_pci_address, link_name, near_numa_node, pci_chain
+
+T = TypeVar("T")
+IOMMU_GROUPS = "/sys/kernel/iommu_groups"
+_GPU_VENDORS = {"10de": "nvidia", "1002": "amd"}
+_KINDS = {
+    "0104": "raid",
+    "0107": "sas",
+    "0108": "nvme",
+    "0200": "nic",
+    "0207": "nic",
+    "0280": "nic",
+    "0604": "bridge",
+}
+"""By class and subclass (include/linux/pci_ids.h)."""
+_NO_WIDTH = (0, 63, 255)
+"""What the kernel prints when the link does not answer."""
+_UPSTREAM = {"upstream_max_link_speed_gts": "max_link_speed", "upstream_max_link_width": "max_link_width"}
+_AER = {
+    "correctable_errors": "aer_dev_correctable",
+    "nonfatal_errors": "aer_dev_nonfatal",
+    "fatal_errors": "aer_dev_fatal",
+}
 
 
 class Device(Facts):
@@ -55,4 +79,170 @@ class Pci(Facts):
 
 def read(host: Host) -> Pci:
     """The PCI devices of ``host``."""
-    return Pci(origin=PCI_DEVICES)
+    names = host.names(PCI_DEVICES)
+    if names is None:
+        # A machine without PCI has no such folder; that is an answer only where absence is one.
+        nothing = host.gaps.get(PCI_DEVICES) == "absent"
+        return Pci(origin=PCI_DEVICES, devices=() if nothing else None, count=0 if nothing else None)
+    addresses = [name for name in names if is_pci_address(name)]
+    classes = {address: _class_and_vendor(host, f"{PCI_DEVICES}/{address}") for address in addresses}
+    kinds = {address: kind for address, codes in classes.items() if (kind := kind_of(*codes)) is not None}
+    reals = {address: host.real(f"{PCI_DEVICES}/{address}") or "" for address in kinds if kinds[address] != "bridge"}
+    above = {bridge for address, real in reals.items() if kinds[address] != "display" for bridge in pci_chain(real)}
+    listed = [address for address in addresses if address in reals or (address in above and address in kinds)]
+    return Pci(
+        origin=PCI_DEVICES,
+        devices=tuple(_device(host, address, kinds[address], *classes[address]) for address in listed),
+        count=len(addresses),
+        iommu_groups=_iommu_groups(host),
+        origins={"iommu_groups": IOMMU_GROUPS},
+    )
+
+
+def kind_of(class_code: str | None, vendor: str | None) -> str | None:
+    """The kind of a device by its class (six hex digits) and vendor; ``None`` for one that does not matter here."""
+    if class_code is None:
+        return None
+    maker = _GPU_VENDORS.get(vendor or "")
+    if class_code[:2] == "03":
+        return "gpu" if maker else "display"
+    if class_code[:2] == "12":
+        return "gpu" if maker else None
+    if class_code[:4] == "0680":
+        return "nvswitch" if maker == "nvidia" else None
+    return _KINDS.get(class_code[:4])
+
+
+def _class_and_vendor(host: Host, folder: str) -> tuple[str | None, str | None]:
+    class_code = parse_hex(host.text(f"{folder}/class"), 6)
+    needed = class_code is not None and class_code[:2] in ("03", "12", "06") and class_code[:4] != "0604"
+    return class_code, parse_hex(host.text(f"{folder}/vendor"), 4) if needed else None
+
+
+def parse_hex(text: str | None, digits: int) -> str | None:
+    """The digits of a number in sysfs. Sample: ``0x10de`` gives ``10de``"""
+    found = re.fullmatch(r"0x([0-9a-fA-F]{1,8})", text.strip()) if text else None
+    return found[1].lower().rjust(digits, "0") if found else None
+
+
+def _device(host: Host, address: str, kind: str, class_code: str | None, vendor: str | None) -> Device:
+    folder = f"{PCI_DEVICES}/{address}"
+    names = host.names(folder) or ()
+    real = host.real(folder) or folder
+    chain = pci_chain(real)
+    node, near = near_numa_node(host, f"{folder}/numa_node", real)
+    origins = {} if near == f"{folder}/numa_node" else {"near_numa_node": near}
+    upstream = _upstream(host, folder, chain, real, origins)
+    group = link_name(host, f"{folder}/iommu_group")
+    origins["iommu_type"] = f"{IOMMU_GROUPS}/{group}/type" if group else f"{folder}/iommu_group"
+    codes = {
+        name: _code(host, f"{folder}/{name}") for name in ("vendor", "device", "subsystem_vendor", "subsystem_device")
+    }
+    errors = {
+        field: parse_errors(host.text(f"{folder}/{name}")) if name in names else None for field, name in _AER.items()
+    }
+    return read_fields(
+        host,
+        Device,
+        folder,
+        **{**codes, "vendor": vendor or codes["vendor"]},
+        **errors,
+        **_link(host, folder),
+        **upstream,
+        address=address,
+        kind=kind,
+        class_code=class_code,
+        driver=link_name(host, f"{folder}/driver"),
+        numa_node=None if origins.get("near_numa_node") else node,
+        near_numa_node=node,
+        path=chain,
+        root=_root(real),
+        iommu_group=group,
+        iommu_type=host.text(origins["iommu_type"]) if group else None,
+        virtual_function="physfn" in names if names else None,
+        virtual_functions=_number(host, f"{folder}/sriov_numvfs") if "sriov_numvfs" in names else None,
+        origins=origins,
+    )
+
+
+def _upstream(host: Host, folder: str, chain: tuple[str, ...], real: str, origins: dict[str, str]) -> dict[str, object]:
+    """The bridge above and what its link can; ``origins`` gets where that stands."""
+    if len(chain) < 2:
+        # The parent of a device on the root bus is no PCI device: there is no such port.
+        nowhere = f"{folder}/.."
+        if _root(real) is not None:
+            host.missed(nowhere, "absent")
+        origins.update(dict.fromkeys(("upstream", *_UPSTREAM), nowhere))
+        return {}
+    above = f"{PCI_DEVICES}/{chain[-2]}"
+    origins.update({field: f"{above}/{name}" for field, name in _UPSTREAM.items()})
+    return {
+        "upstream": chain[-2],
+        "upstream_max_link_speed_gts": _speed(host, f"{above}/max_link_speed"),
+        "upstream_max_link_width": _width(host, f"{above}/max_link_width"),
+    }
+
+
+def _link(host: Host, folder: str) -> dict[str, object]:
+    return {
+        "link_speed_gts": _speed(host, f"{folder}/current_link_speed"),
+        "link_width": _width(host, f"{folder}/current_link_width"),
+        "max_link_speed_gts": _speed(host, f"{folder}/max_link_speed"),
+        "max_link_width": _width(host, f"{folder}/max_link_width"),
+    }
+
+
+def _root(real: str) -> str | None:
+    roots = [part for part in real.split("/") if part.startswith("pci") and ":" in part]
+    return roots[-1] if roots else None
+
+
+def _speed(host: Host, path: str) -> float | None:
+    return _kept(host, path, parse_link_speed(host.text(path)))
+
+
+def _width(host: Host, path: str) -> int | None:
+    value = parse_number(host.text(path))
+    return _kept(host, path, None if value in _NO_WIDTH else value)
+
+
+def _code(host: Host, path: str) -> str | None:
+    return _kept(host, path, parse_hex(host.text(path), 4))
+
+
+def _number(host: Host, path: str) -> int | None:
+    return _kept(host, path, parse_number(host.text(path)))
+
+
+def _kept(host: Host, path: str, value: T | None) -> T | None:
+    """``value``; a file that was there and told nothing is a gap too."""
+    if value is None:
+        host.gaps.setdefault(path, "unsupported")
+    return value
+
+
+def parse_link_speed(text: str | None) -> float | None:
+    """GT/s per lane. Samples: ``16.0 GT/s PCIe``, ``8 GT/s``, ``2.5 GT/s``, ``Unknown``"""
+    found = re.match(r"(\d{1,4}(?:\.\d{1,3})?) GT/s", text.strip(), re.ASCII) if text else None
+    return float(found[1]) if found else None
+
+
+def parse_number(text: str | None) -> int | None:
+    """A decimal number, ``None`` for anything else."""
+    return int(text) if text and re.fullmatch(r"\d{1,18}", text.strip(), re.ASCII) else None
+
+
+def parse_errors(text: str | None) -> int | None:
+    """All errors in an AER file, whose last line is their sum.
+
+    Sample: ``RxErr 0``, ``BadTLP 2``, ``TOTAL_ERR_COR 2``, one a line
+    """
+    found = re.search(r"^TOTAL_ERR_\w+ (\d{1,18})$", text, re.ASCII | re.MULTILINE) if text else None
+    return int(found[1]) if found else None
+
+
+def _iommu_groups(host: Host) -> int | None:
+    names = host.names(IOMMU_GROUPS)
+    if names is None:
+        return 0 if host.gaps.get(IOMMU_GROUPS) == "absent" else None
+    return len(names)

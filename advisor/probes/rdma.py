@@ -3,13 +3,19 @@
 Formats: https://www.kernel.org/doc/Documentation/ABI/stable/sysfs-class-infiniband
 """
 
+import re
 from typing import Annotated
 
 from advisor.host.base import Host
+from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File, Private
+from advisor.probes._sysfs import link_name, near_numa_node, pci_chain
 
 ORIGIN = "/sys/class/infiniband"
 NODES = "/dev/infiniband"
+ACTIVE = 4
+"""State of a port that carries traffic (IB_PORT_ACTIVE)."""
+_IPV4_MAPPED = "0000:0000:0000:0000:0000:ffff:"
 
 
 class Gid(Facts):
@@ -65,4 +71,120 @@ class Rdma(Facts):
 
 def read(host: Host) -> Rdma:
     """The RDMA devices of ``host``."""
-    return Rdma(origin=ORIGIN)
+    names = host.names(ORIGIN)
+    nodes = host.names(NODES)
+    uverbs = sum(name.startswith("uverbs") for name in nodes) if nodes is not None else None
+    if nodes is None and host.gaps.get(NODES) == "absent":
+        uverbs = 0
+    origins = {"uverbs": NODES}
+    if names is None:
+        nothing = host.gaps.get(ORIGIN) == "absent"
+        empty = {"devices": (), "active_ports": 0} if nothing else {}
+        return Rdma(origin=ORIGIN, uverbs=uverbs, origins=origins, **empty)  # type: ignore[arg-type]
+    devices = tuple(_device(host, name) for name in names)
+    return Rdma(origin=ORIGIN, devices=devices, active_ports=_active(devices), uverbs=uverbs, origins=origins)
+
+
+def _active(devices: tuple[RdmaDevice, ...]) -> int | None:
+    states = [port.state for device in devices for port in device.ports or ()]
+    return None if None in states or any(device.ports is None for device in devices) else states.count(ACTIVE)
+
+
+def _device(host: Host, name: str) -> RdmaDevice:
+    folder = f"{ORIGIN}/{name}"
+    device = host.real(f"{folder}/device") or ""
+    # Some dumps lack the link, but the path of the device's own folder runs through the card.
+    chain = pci_chain(device) or pci_chain(host.real(folder) or "")
+    node, near = near_numa_node(host, f"{folder}/device/numa_node", device)
+    ports = host.names(f"{folder}/ports")
+    return read_fields(
+        host,
+        RdmaDevice,
+        folder,
+        name=name,
+        node_type=_after_colon(host.text(f"{folder}/node_type")),
+        driver=link_name(host, f"{folder}/device/driver"),
+        pci_address=chain[-1] if chain else None,
+        numa_node=node,
+        ports=None if ports is None else tuple(_port(host, folder, int(port)) for port in ports if port.isdecimal()),
+        origins={"numa_node": near},
+    )
+
+
+def _port(host: Host, device: str, number: int) -> Port:
+    folder = f"{device}/ports/{number}"
+    state, state_name = _numbered(host, f"{folder}/state")
+    phys_state, phys_state_name = _numbered(host, f"{folder}/phys_state")
+    rate, lanes, speed = parse_rate(host.text(f"{folder}/rate") or "")
+    if rate is None:
+        host.gaps.setdefault(f"{folder}/rate", "unsupported")
+    return read_fields(
+        host,
+        Port,
+        folder,
+        number=number,
+        state=state,
+        state_name=state_name,
+        phys_state=phys_state,
+        phys_state_name=phys_state_name,
+        rate_gbps=rate,
+        lanes=lanes,
+        speed=speed,
+        gids=_gids(host, folder),
+    )
+
+
+def _numbered(host: Host, path: str) -> tuple[int | None, str | None]:
+    text = host.text(path)
+    number, name = parse_numbered(text or "")
+    if text is not None and number is None:
+        host.missed(path, "unsupported")
+    return number, name
+
+
+def parse_numbered(text: str) -> tuple[int | None, str | None]:
+    """Number and name of a state. Sample: ``4: ACTIVE``"""
+    found = re.match(r"(\d{1,3}): ?(\S.*)?$", text.strip(), re.ASCII)
+    return (int(found[1]), found[2]) if found else (None, None)
+
+
+def _after_colon(text: str | None) -> str | None:
+    return parse_numbered(text)[1] if text else None
+
+
+def parse_rate(text: str) -> tuple[float | None, int | None, str | None]:
+    """Gb/s, lanes and name of the speed.
+
+    Samples: ``400 Gb/sec (4X NDR)``, ``2.5 Gb/sec (1X SDR)``; older kernels name no speed: ``10 Gb/sec (4X)``
+    """
+    found = re.match(r"(\d{1,6}(?:\.\d{1,2})?) Gb/sec(?: \((\d{1,2})X(?: (\w+))?\))?", text.strip(), re.ASCII)
+    if not found:
+        return None, None, None
+    return float(found[1]), int(found[2]) if found[2] else None, found[3]
+
+
+def _gids(host: Host, port: str) -> tuple[Gid, ...] | None:
+    """The entries in use. There may be holes, so all are read; type and interface of an empty one cannot be read."""
+    names = host.names(f"{port}/gids")
+    if names is None:
+        return None
+    used = []
+    for name in names:
+        text = (host.text(f"{port}/gids/{name}") or "").strip() if name.isdecimal() else ""
+        if text.strip("0:"):
+            used.append(_gid(host, port, int(name), text))
+    return tuple(used)
+
+
+def _gid(host: Host, port: str, index: int, text: str) -> Gid:
+    types, netdevs = f"{port}/gid_attrs/types/{index}", f"{port}/gid_attrs/ndevs/{index}"
+    return Gid(
+        origin=f"{port}/gids/{index}",
+        index=index,
+        gid=text,
+        type=host.text(types),
+        netdev=host.text(netdevs),
+        ipv4_mapped=text.startswith(_IPV4_MAPPED),
+        link_local=text.startswith("fe80:"),
+        origins={"type": types, "netdev": netdevs},
+    )
