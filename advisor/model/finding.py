@@ -48,6 +48,8 @@ class Finding:
     disagree: tuple[str, ...] = ()
     """Positions of authorities that differ, one each."""
     settings: tuple[Setting, ...] = ()
+    condition: str = ""
+    """The rule's own words of what fails, with its thresholds: for files that must not hold volatile values."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class Report:
     """All findings of one host, in the order of their rules and subjects."""
 
     findings: tuple[Finding, ...]
+    defects: tuple[str, ...] = ()
+    """Rules that could not be computed, one sentence each; their findings are unknown."""
 
     def failing(self) -> tuple[Finding, ...]:
         """The findings that fail, worst first, then by rule and subject."""

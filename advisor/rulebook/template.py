@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from advisor.inputs import printable
@@ -152,11 +152,6 @@ def _cpu_list(value: object) -> str:
 
 def _is_list(found: Type) -> bool:
     return found.kind in ("list", "any")
-
-
-def quoted(values: Sequence[str]) -> str:
-    """Names in a sentence: ``a, b and c``."""
-    return " and ".join(filter(None, [", ".join(values[:-1]), *values[-1:]]))
 
 
 _FORMATS: Mapping[str, tuple[Callable[[Type], bool], Callable[[object], str]]] = {

@@ -1,0 +1,138 @@
+"""The form of a rule file. The file's folder and name are the rule's id: ``pcie/link-narrower-than-card``."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, model_validator
+
+from advisor.model.facts import Facts, GapState
+from advisor.model.finding import Basis, Severity, Verdict
+from advisor.model.setting import Risk, Scope, TakesEffect
+
+Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500, pattern=r"^[^\n]*$")]
+Prose = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)]
+ExpressionText = Annotated[str, StringConstraints(strip_whitespace=False, min_length=1, max_length=2000)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class SetEntry(_Strict):
+    """One setting that a failing rule asks for."""
+
+    target: str
+    """A kind of setting: sysctl, modprobe, env, dataloader, limits ..."""
+    key: Line
+    """The key, with ``{expressions}`` where it depends on the host."""
+    value: int | float | bool | ExpressionText
+    """A number, true or false, or an expression in a string (a text: ``"'spawn'"``)."""
+    says: Line | None = None
+    """What is set and how it helps; the rule's title when left out."""
+    risk: Risk = "low"
+    takes_effect: TakesEffect = "now"
+    scope: Scope = "host"
+    only_raise: bool = False
+    """The value is a floor: a larger present value stays."""
+
+
+class Example(_Strict):
+    """A host in a few facts and what the rule must say of it."""
+
+    name: Line
+    facts: dict[str, dict[str, Any]] = {}
+    """Section name to facts; what is left out is unknown. Derived sections may be given too."""
+    gaps: dict[str, GapState] = {}
+    """Path to the reason why it gave no value."""
+    job: dict[str, Any] = {}
+    expect: Verdict | dict[str, Verdict]
+    """The worst verdict of all subjects (fails, unknown, holds, not-applicable), or subject to verdict."""
+    message: str | None = None
+    """The exact message of the first finding that fails."""
+    settings: dict[str, int | float | bool | str] | None = None
+    """``target:key`` to value: all settings that the rule asks for here."""
+
+
+class RuleFile(_Strict):
+    """One rule."""
+
+    title: Line
+    severity: Severity
+    basis: Basis
+    unverified: bool = False
+    """Nobody has measured or confirmed it yet; then it is never above info."""
+    each: Annotated[str, StringConstraints(max_length=500)] | None = None
+    """``name in list``: the rule is asked once for each item."""
+    only: ExpressionText | None = None
+    """Where the rule applies at all."""
+    fails: ExpressionText
+    """The condition that must not be."""
+    says: Line
+    """The message of a failure, with ``{expressions}``."""
+    why: Prose
+    fix: Prose
+    settle: list[Line] = []
+    """What would settle an unknown, when the facts' own reasons do not say it well."""
+    sources: Annotated[list[Line], Field(min_length=1)]
+    disagree: list[Line] = []
+    """Positions of authorities that differ, one each."""
+    settings: list[SetEntry] = Field([], alias="set")
+    examples: list[Example]
+
+    @model_validator(mode="after")
+    def _bounded_claim(self) -> "RuleFile":
+        if self.severity != "info" and self.basis == "field-report":
+            raise ValueError("a rule on the basis of a field-report is never above severity info")
+        if self.severity != "info" and self.unverified:
+            raise ValueError("an unverified rule is never above severity info")
+        missing = {"fails", "holds", "unknown"} - self._expected()
+        if missing:
+            raise ValueError(f"there must be an example of each of fails, holds, unknown; missing: {_words(missing)}")
+        return self
+
+    def _expected(self) -> set[str]:
+        found: set[str] = set()
+        for example in self.examples:
+            found.update([example.expect] if isinstance(example.expect, str) else example.expect.values())
+        return found
+
+
+def _words(names: set[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def rule_schema() -> dict[str, Any]:
+    """The JSON Schema of a rule file."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "advisor rule",
+        **RuleFile.model_json_schema(),
+    }
+
+
+def facts_schema(models: Mapping[str, type[Facts]]) -> dict[str, Any]:
+    """The JSON Schema of ``facts.json`` for these sections."""
+    references: Mapping[Any, Any]
+    inputs: list[tuple[Any, Literal["validation"], TypeAdapter[Any]]] = [
+        (name, "validation", TypeAdapter(model)) for name, model in models.items()
+    ]
+    references, definitions = TypeAdapter.json_schemas(inputs)
+    gaps = TypeAdapter(GapState).json_schema()
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "advisor facts",
+        "type": "object",
+        "required": ["schema_version", "facts"],
+        "additionalProperties": False,
+        "properties": {
+            "schema_version": {"const": 1},
+            "source": {"type": "object"},
+            "facts": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {name: references[name, "validation"] for name in sorted(models)},
+            },
+            "gaps": {"type": "object", "additionalProperties": gaps},
+        },
+        **definitions,
+    }
