@@ -24,6 +24,12 @@ class MountLine:
     source: str
     options: tuple[str, ...]
     super_options: tuple[str, ...]
+    number: int | None = None
+    """Identifies the mount among the others; ``None`` where the text is not mountinfo."""
+    parent: int | None = None
+    """The mount that it is mounted in."""
+    device: str | None = None
+    """major:minor of the file system."""
 
 
 def read_mountinfo(host: Host) -> tuple[MountLine, ...] | None:
@@ -47,7 +53,7 @@ def parse_mounts(text: str) -> tuple[MountLine, ...]:
     """The mounts in ``/proc/mounts``. Sample: ``/dev/root /mnt ext3 rw,noatime 0 0``"""
     rows = (line.split(" ") for line in text.split("\n"))
     return tuple(
-        MountLine("/", _plain(row[1]), row[2], _plain(row[0]), tuple(row[3].split(",")), tuple(row[3].split(",")))
+        MountLine("/", plain(row[1]), row[2], plain(row[0]), tuple(row[3].split(",")), tuple(row[3].split(",")))
         for row in rows
         if len(row) >= 4
     )
@@ -59,14 +65,18 @@ def _line(raw: str) -> MountLine | None:
     if not dash or len(fields) < 6 or len(of_system) < 2:
         return None
     return MountLine(
-        root=_plain(fields[3]),
-        point=_plain(fields[4]),
+        root=plain(fields[3]),
+        point=plain(fields[4]),
         fstype=of_system[0],
-        source=_plain(of_system[1]),
+        source=plain(of_system[1]),
         options=tuple(fields[5].split(",")),
         super_options=tuple(of_system[2].split(",")) if len(of_system) > 2 else (),
+        number=int(fields[0]) if fields[0].isdecimal() else None,
+        parent=int(fields[1]) if fields[1].isdecimal() else None,
+        device=fields[2],
     )
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
+    r"""A name with its escapes undone: ``/a\040b`` is ``/a b``."""
     return _OCTAL.sub(lambda found: chr(int(found[1], 8)), text)

@@ -3,10 +3,29 @@
 NVML: https://docs.nvidia.com/deploy/nvml-api/ ; the driver's files: kernel-open/nvidia/nv-procfs.c
 """
 
-from typing import Annotated
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
-from advisor.host.base import NVML, Host
-from advisor.model.facts import Facts, File, Private, Volatile
+from advisor.host.base import ENVIRONMENT, NVML, Host
+from advisor.model.facts import Facts, File, Private, Volatile, marks
+from advisor.probes._pci_codes import GPU_VENDORS, class_and_vendor, kind_of
+from advisor.probes._sysfs import PCI_DEVICES, quiet_names
+
+VERSION = "/proc/driver/nvidia/version"
+PROC_GPUS = "/proc/driver/nvidia/gpus"
+KFD = "/dev/kfd"
+"""What programs on AMD GPUs open."""
+MILLIWATTS = 1000
+P2P_OK = 0
+"""NVML_P2P_STATUS_OK."""
+_VISIBLE = (
+    ("nvidia", "CUDA_VISIBLE_DEVICES"),
+    ("amd", "HIP_VISIBLE_DEVICES"),
+    ("amd", "ROCR_VISIBLE_DEVICES"),
+    ("amd", "CUDA_VISIBLE_DEVICES"),
+)
+"""Variables that choose GPUs, the first that is set counts."""
 
 
 class GpuDevice(Facts):
@@ -83,4 +102,161 @@ class Gpu(Facts):
 
 def read(host: Host) -> Gpu:
     """The GPUs of ``host``."""
-    return Gpu(origin=NVML)
+    text = host.text(VERSION)
+    version, is_open = parse_version(text or "")
+    answers = host.nvml()
+    if answers is None:
+        gpus = _from_bus(host)
+        values: dict[str, Any] = {"source": "pci", "driver_version": version}
+    else:
+        gpus = _from_nvml(host, answers)
+        told = answers.get("driver_version")
+        values = {
+            "source": NVML,
+            "driver_version": told if isinstance(told, str) else version,
+            "cuda_version": answers.get("cuda_version"),
+            "peers": _peers(host, answers),
+        }
+    count = None if gpus is None else len(gpus)
+    return Gpu(
+        origin=NVML,
+        gpus=gpus,
+        count=count,
+        visible_count=_visible(host, gpus),
+        open_kernel_module=is_open,
+        **values,
+        origins={
+            "open_kernel_module": VERSION,
+            **({} if answers else {"driver_version": VERSION, "gpus": PCI_DEVICES, "count": PCI_DEVICES}),
+            "visible_count": ENVIRONMENT,
+        },
+    )
+
+
+def parse_version(text: str) -> tuple[str | None, bool | None]:
+    """Version of the driver and whether it is the open flavour.
+
+    Samples: ``NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build ...`` and
+    ``NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 ...``
+    """
+    line = next((line for line in text.split("\n") if line.startswith("NVRM version:")), "")
+    found = re.search(r"\b(\d{3,4}\.\d{1,3}(?:\.\d{1,3})?)\b", line, re.ASCII)
+    return (found[1] if found else None), ("Open Kernel Module" in line if found else None)
+
+
+def _from_nvml(host: Host, answers: Mapping[str, object]) -> tuple[GpuDevice, ...]:
+    told = answers.get("gpus")
+    return tuple(_answer(host, gpu) for gpu in (told if isinstance(told, list) else ()) if isinstance(gpu, dict))
+
+
+def _answer(host: Host, gpu: Mapping[str, Any]) -> GpuDevice:
+    index = gpu["index"]
+    origin = f"{NVML}/{index}"
+    _keep_gaps(host, origin, gpu)
+    values: dict[str, Any] = {"index": index, "pci_address": gpu.get("bus_id"), "vendor": "nvidia"}
+    for field, mark in marks(GpuDevice).items():
+        if mark.file is not None and field not in values:
+            value = gpu.get(mark.file.name)
+            values[field] = _scaled(field, value)
+    return GpuDevice(origin=origin, **values)
+
+
+def _scaled(field: str, value: Any) -> Any:
+    if field.endswith("_watts") and isinstance(value, int):
+        return value / MILLIWATTS
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _keep_gaps(host: Host, origin: str, answer: Mapping[str, Any]) -> None:
+    gaps = answer.get("gaps")
+    for field, state in (gaps if isinstance(gaps, dict) else {}).items():
+        host.missed(f"{origin}/{field}", state)
+
+
+def _peers(host: Host, answers: Mapping[str, object]) -> tuple[Peer, ...]:
+    told = answers.get("p2p")
+    peers = []
+    for pair in told if isinstance(told, list) else ():
+        origin = f"{NVML}/{pair['a']}-{pair['b']}"
+        _keep_gaps(host, origin, pair)
+        read, write, nvlink = (_works(pair.get(name)) for name in ("read", "write", "nvlink"))
+        peers.append(Peer(origin=origin, a=pair["a"], b=pair["b"], read=read, write=write, nvlink=nvlink))
+    return tuple(peers)
+
+
+def _works(status: object) -> bool | None:
+    return None if status is None else status == P2P_OK
+
+
+def _from_bus(host: Host) -> tuple[GpuDevice, ...] | None:
+    """GPUs by their PCI class; where sysfs is missing, by the NVIDIA driver's folders."""
+    names = host.names(PCI_DEVICES)
+    found = [] if names is None else [(name, vendor) for name in names if (vendor := _vendor(host, name))]
+    known = quiet_names(host, PROC_GPUS)
+    if not found and known:
+        found = [(name, "nvidia") for name in known]
+    if names is None and known is None:
+        return () if host.gaps.get(PCI_DEVICES) == "absent" else None
+    return tuple(_bus_device(host, index, *gpu, known or ()) for index, gpu in enumerate(found))
+
+
+def _vendor(host: Host, address: str) -> str | None:
+    codes = class_and_vendor(host, f"{PCI_DEVICES}/{address}")
+    return GPU_VENDORS.get(codes[1] or "") if kind_of(*codes) == "gpu" else None
+
+
+def _bus_device(host: Host, index: int, address: str, vendor: str, known: tuple[str, ...]) -> GpuDevice:
+    origin = f"{PROC_GPUS}/{address}/information"
+    model = parse_model(host.text(origin) or "") if address in known else None
+    if model is None:
+        origin = f"{PCI_DEVICES}/{address}"
+    return GpuDevice(
+        origin=origin,
+        index=index,
+        pci_address=address,
+        vendor=vendor,
+        name=model,
+        origins={"pci_address": origin, "name": origin},
+    )
+
+
+def parse_model(text: str) -> str | None:
+    """The model in the driver's ``information`` file. Sample: ``Model: \t\t NVIDIA H100 80GB HBM3``"""
+    line = next((line for line in text.split("\n") if line.startswith("Model:")), "")
+    return line.partition(":")[2].strip() or None
+
+
+def _visible(host: Host, gpus: tuple[GpuDevice, ...] | None) -> int | None:
+    """GPUs that a program can use: those whose driver answers, less what the environment takes away."""
+    environment = host.environment()
+    if environment is None or gpus is None:
+        return None
+    makers = {gpu.vendor for gpu in gpus}
+    if "nvidia" in makers and NVML in host.gaps:
+        # Containers see every card of the host in /sys; without the driver's library they can use none.
+        return 0 if host.gaps[NVML] == "absent" else None
+    if makers == {"amd"} and not host.exists(KFD):
+        return 0
+    there = [gpu for gpu in gpus if not gpu.lost]
+    names = [name for maker, name in _VISIBLE if maker in makers and name in environment]
+    return parse_visible(environment[names[0]], there) if names else len(there)
+
+
+def parse_visible(text: str, gpus: Sequence[GpuDevice]) -> int:
+    """How many GPUs a list of them leaves: CUDA stops at the first that does not exist.
+
+    Samples: ``0,1``, ``GPU-8932f937,GPU-...``, the empty text for none; ``MIG-...`` is an instance of a GPU
+    """
+    if any(word.startswith("MIG-") for word in text.split(",")):
+        return len(text.split(","))
+    count = 0
+    uuids = [gpu.uuid for gpu in gpus if gpu.uuid]
+    indexes = {gpu.index for gpu in gpus}
+    for word in (word.strip() for word in text.split(",")):
+        if word.startswith("GPU-"):
+            if uuids and not any(uuid.startswith(word) for uuid in uuids):
+                break
+        elif not (word.isascii() and word.isdecimal() and int(word) in indexes):
+            break
+        count += 1
+    return count

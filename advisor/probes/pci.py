@@ -10,21 +10,11 @@ from typing import Annotated, TypeVar
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File, Volatile
+from advisor.probes._pci_codes import class_and_vendor, kind_of, parse_hex
 from advisor.probes._sysfs import PCI_DEVICES, is_pci_address, link_name, near_numa_node, pci_chain
 
 T = TypeVar("T")
 IOMMU_GROUPS = "/sys/kernel/iommu_groups"
-_GPU_VENDORS = {"10de": "nvidia", "1002": "amd"}
-_KINDS = {
-    "0104": "raid",
-    "0107": "sas",
-    "0108": "nvme",
-    "0200": "nic",
-    "0207": "nic",
-    "0280": "nic",
-    "0604": "bridge",
-}
-"""By class and subclass (include/linux/pci_ids.h)."""
 _NO_WIDTH = (0, 63, 255)
 """What the kernel prints when the link does not answer."""
 _UPSTREAM = {"upstream_max_link_speed_gts": "max_link_speed", "upstream_max_link_width": "max_link_width"}
@@ -85,7 +75,7 @@ def read(host: Host) -> Pci:
         nothing = host.gaps.get(PCI_DEVICES) == "absent"
         return Pci(origin=PCI_DEVICES, devices=() if nothing else None, count=0 if nothing else None)
     addresses = [name for name in names if is_pci_address(name)]
-    classes = {address: _class_and_vendor(host, f"{PCI_DEVICES}/{address}") for address in addresses}
+    classes = {address: class_and_vendor(host, f"{PCI_DEVICES}/{address}") for address in addresses}
     kinds = {address: kind for address, codes in classes.items() if (kind := kind_of(*codes)) is not None}
     reals = {address: host.real(f"{PCI_DEVICES}/{address}") or "" for address in kinds if kinds[address] != "bridge"}
     above = {bridge for address, real in reals.items() if kinds[address] != "display" for bridge in pci_chain(real)}
@@ -97,32 +87,6 @@ def read(host: Host) -> Pci:
         iommu_groups=_iommu_groups(host),
         origins={"iommu_groups": IOMMU_GROUPS},
     )
-
-
-def kind_of(class_code: str | None, vendor: str | None) -> str | None:
-    """The kind of a device by its class (six hex digits) and vendor; ``None`` for one that does not matter here."""
-    if class_code is None:
-        return None
-    maker = _GPU_VENDORS.get(vendor or "")
-    if class_code[:2] == "03":
-        return "gpu" if maker else "display"
-    if class_code[:2] == "12":
-        return "gpu" if maker else None
-    if class_code[:4] == "0680":
-        return "nvswitch" if maker == "nvidia" else None
-    return _KINDS.get(class_code[:4])
-
-
-def _class_and_vendor(host: Host, folder: str) -> tuple[str | None, str | None]:
-    class_code = parse_hex(host.text(f"{folder}/class"), 6)
-    needed = class_code is not None and class_code[:2] in ("03", "12", "06") and class_code[:4] != "0604"
-    return class_code, parse_hex(host.text(f"{folder}/vendor"), 4) if needed else None
-
-
-def parse_hex(text: str | None, digits: int) -> str | None:
-    """The digits of a number in sysfs. Sample: ``0x10de`` gives ``10de``"""
-    found = re.fullmatch(r"0x([0-9a-fA-F]{1,8})", text.strip()) if text else None
-    return found[1].lower().rjust(digits, "0") if found else None
 
 
 def _device(host: Host, address: str, kind: str, class_code: str | None, vendor: str | None) -> Device:

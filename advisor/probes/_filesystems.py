@@ -1,0 +1,61 @@
+"""Kinds of file systems by the names that the kernel gives them, and which mount options may be kept."""
+
+import re
+from collections.abc import Iterable
+
+_NETWORK = {
+    "9p", "afs", "beegfs", "ceph", "cifs", "cvfs", "gfs", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4",
+    "orangefs", "panfs", "pvfs2", "smb3", "smbfs", "virtiofs", "wekafs",
+}  # fmt: skip
+"""What lies on somebody else's machine; 9p and virtiofs on the hypervisor's."""
+_MEMORY = {"ramfs", "rootfs", "tmpfs"}
+_OVERLAY = {"aufs", "fuse.fuse-overlayfs", "overlay", "unionfs"}
+_KERNEL = {
+    "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "cpuset", "debugfs", "devpts", "devtmpfs", "efivarfs",
+    "fuse.gvfsd-fuse", "fuse.lxcfs", "fuse.portal", "fusectl", "hugetlbfs", "mqueue", "none", "nsfs", "proc", "pstore",
+    "resctrl", "rpc_pipefs", "securityfs", "selinuxfs", "squashfs", "sysfs", "tracefs", "usbfs",
+}  # fmt: skip
+"""Interfaces of the kernel and images of packages: nothing that data is put on."""
+_CONTAINERS = re.compile(
+    r"/(?:var/lib/(?:docker|containerd|containers|kubelet|rancher|lxc|lxd|snapd)|run|snap|proc|sys|etc)(?:/|$)"
+)
+"""Where the runtimes of containers and user sessions mount; such mounts come and go."""
+_DEV = re.compile(r"/dev/(?!shm$)")
+_SECRET = re.compile(r"pass|secret|cred|token|key|user|auth", re.IGNORECASE)
+_ADDRESSES = {"addr", "clientaddr", "fsid", "ip", "mon_addr", "mountaddr", "name", "srcaddr", "unc", "domain"}
+_LAYERS = {"lowerdir", "lowerdir+", "datadir+", "upperdir", "workdir"}
+"""Long and different in every container."""
+
+
+def kind_of(fstype: str) -> str | None:
+    """local, network, memory, overlay, fuse or automount; ``None`` for what holds no data."""
+    if fstype in _KERNEL:
+        return None
+    if fstype in _NETWORK:
+        return "network"
+    if fstype in _MEMORY:
+        return "memory"
+    if fstype in _OVERLAY:
+        return "overlay"
+    if fstype == "autofs":
+        return "automount"
+    return "fuse" if fstype == "fuse" or fstype.startswith("fuse.") else "local"
+
+
+def is_passing(point: str, kind: str) -> bool:
+    """Whether a mount belongs to a container, a session or a service, by where it lies."""
+    if point.startswith("/run/media/"):
+        return False
+    return _DEV.match(point) is not None or (_CONTAINERS.match(point) is not None and kind != "network")
+
+
+def kept_options(options: Iterable[str]) -> dict[str, str]:
+    """Options by name, without credentials, addresses and the layers of overlays; flags have an empty value."""
+    pairs = (option.partition("=") for option in options if option)
+    return {name: value for name, _, value in pairs if not _is_private(name)}
+
+
+def _is_private(name: str) -> bool:
+    if name in ("user", "users", "nouser", "user_xattr", "nouser_xattr", "user_id"):
+        return False
+    return name in _ADDRESSES or name in _LAYERS or _SECRET.search(name) is not None
