@@ -52,17 +52,24 @@ class _Cpus:
     bound_by: tuple[str, ...] | None
 
 
+@dataclass(frozen=True)
+class _Amount:
+    """A bound and the file it stands in, or the file that would have to be known."""
+
+    value: int | None
+    path: str
+
+
 def derive(
     cpu: Cpu, cgroup: Cgroup | None, memory: Memory | None, shm: Shm | None, limits: Limits | None, job: Job
 ) -> Budget:
     """The budget of ``job`` on this host."""
     cgroup, memory, shm, limits = cgroup or Cgroup(), memory or Memory(), shm or Shm(), limits or Limits()
-    share = _cpus(cpu, cgroup)
-    ever = _bounded(
-        memory.total_bytes, cgroup.memory_limited, _least(cgroup.memory_limit_bytes, cgroup.memory_high_bytes)
-    )
-    now = _bounded(memory.available_bytes, cgroup.memory_limited, cgroup.memory_headroom_bytes)
-    shm_ever = None if shm.size_bytes is None or ever is None else min(shm.size_bytes, ever)
+    share, ranks = _cpus(cpu, cgroup), job.ranks
+    ever = _least(_amount(memory, "total_bytes"), *_group_bounds(cgroup, "memory_limit_bytes", "memory_high_bytes"))
+    now = _least(_amount(memory, "available_bytes"), *_group_bounds(cgroup, "memory_headroom_bytes"))
+    shm_ever = _least(_amount(shm, "size_bytes"), ever)
+    shm_now = _least(_amount(shm, "available_bytes"), now)
     return Budget(
         origin=cpu.origin,
         usable=share.usable,
@@ -70,22 +77,24 @@ def derive(
         cpus_at_most=share.at_most,
         cores=share.cores,
         bound_by=share.bound_by,
-        ranks=job.ranks,
-        cpus_per_rank=_ratio(share.cpus, job.ranks),
-        whole_cpus_per_rank=_at_least_one(_whole(share.cpus, job.ranks)),
-        cpus_per_rank_at_most=_at_least_one(_whole(share.at_most, job.ranks)),
-        cores_per_rank=_ratio(share.cores, job.ranks),
-        memory_bytes=ever,
-        memory_available_bytes=now,
-        memory_per_rank_bytes=_whole(ever, job.ranks),
-        memory_available_per_rank_bytes=_whole(now, job.ranks),
-        shm_bytes=shm_ever,
-        shm_per_rank_bytes=_whole(shm_ever, job.ranks),
-        shm_available_per_rank_bytes=_whole(shm.available_bytes, job.ranks),
+        ranks=ranks,
+        cpus_per_rank=_ratio(share.cpus, ranks),
+        whole_cpus_per_rank=_at_least_one(_whole(share.cpus, ranks)),
+        cpus_per_rank_at_most=_at_least_one(_whole(share.at_most, ranks)),
+        cores_per_rank=_ratio(share.cores, ranks),
+        memory_bytes=ever.value,
+        memory_available_bytes=now.value,
+        memory_per_rank_bytes=_whole(ever.value, ranks),
+        memory_available_per_rank_bytes=_whole(now.value, ranks),
+        shm_bytes=shm_ever.value,
+        shm_per_rank_bytes=_whole(shm_ever.value, ranks),
+        shm_available_per_rank_bytes=_whole(shm_now.value, ranks),
         open_files=limits.nofile_soft,
         open_files_unlimited=limits.nofile_unlimited,
         pids_left=_pids_left(cgroup),
-        origins=_origins(cpu, cgroup, memory, shm, limits, job),
+        origins=_paths(_settling(cpu, cgroup), ever, now, shm_ever, shm_now, job)
+        | dict.fromkeys(("open_files", "open_files_unlimited"), evidence_path(limits, "nofile_soft"))
+        | {"pids_left": evidence_path(cgroup, "pids_max")},
     )
 
 
@@ -120,15 +129,21 @@ def _cores(cpu: Cpu, usable: set[int]) -> int | None:
     return None if len(keys) < len(usable) or None in keys else len(set(keys))
 
 
-def _bounded(host: int | None, limited: bool | None, limit: int | None) -> int | None:
-    """The host's amount within the group's limit; unknown while it is not known whether there is one."""
-    if host is None or limited is None or (limited and limit is None):
-        return None
-    return host if limit is None else min(host, limit)
+def _amount(facts: Facts, name: str) -> _Amount:
+    return _Amount(getattr(facts, name), evidence_path(facts, name))
 
 
-def _least(*values: int | None) -> int | None:
-    return min((value for value in values if value is not None), default=None)
+def _group_bounds(cgroup: Cgroup, *names: str) -> list[_Amount]:
+    """The group's bounds that are set; one without value while it is not known whether the group is limited."""
+    if cgroup.memory_limited is None:
+        return [_Amount(None, evidence_path(cgroup, "memory_limited"))]
+    bounds = [_amount(cgroup, name) for name in names]
+    return [bound for bound in bounds if bound.value is not None or (cgroup.memory_limited and bound is bounds[0])]
+
+
+def _least(*amounts: _Amount) -> _Amount:
+    """The least of all; unknown while one of them is."""
+    return min(amounts, key=lambda amount: -1 if amount.value is None else amount.value)
 
 
 def _whole(amount: int | None, ranks: int | None) -> int | None:
@@ -149,32 +164,8 @@ def _pids_left(cgroup: Cgroup) -> int | None:
     return max(0, cgroup.pids_max - cgroup.pids_current)
 
 
-def _origins(cpu: Cpu, cgroup: Cgroup, memory: Memory, shm: Shm, limits: Limits, job: Job) -> dict[str, str]:
-    """The file that settles each field: the one that binds, or the one that would have to be known."""
-    cpus = _settling_cpus(cpu, cgroup)
-    ever = _settling_memory(cgroup, memory, "total_bytes", "memory_limit_bytes")
-    now = _settling_memory(cgroup, memory, "available_bytes", "memory_headroom_bytes")
-    shm_path = evidence_path(shm, "size_bytes")
-    whole = {
-        **dict.fromkeys(("usable", "cores", "cpus", "cpus_at_most", "bound_by"), cpus),
-        "ranks": job.origin,
-        "memory_bytes": ever,
-        "memory_available_bytes": now,
-        "shm_bytes": shm_path,
-        **dict.fromkeys(("open_files", "open_files_unlimited"), evidence_path(limits, "nofile_soft")),
-        "pids_left": evidence_path(cgroup, "pids_max"),
-    }
-    per_rank = {
-        **dict.fromkeys(("cpus_per_rank", "whole_cpus_per_rank", "cpus_per_rank_at_most", "cores_per_rank"), cpus),
-        "memory_per_rank_bytes": ever,
-        "memory_available_per_rank_bytes": now,
-        "shm_per_rank_bytes": shm_path,
-        "shm_available_per_rank_bytes": evidence_path(shm, "available_bytes"),
-    }
-    return whole | (per_rank if job.ranks else dict.fromkeys(per_rank, job.origin))
-
-
-def _settling_cpus(cpu: Cpu, cgroup: Cgroup) -> str:
+def _settling(cpu: Cpu, cgroup: Cgroup) -> str:
+    """The file that settles how many CPUs there are: the one that binds, or the one that would have to be known."""
     if cpu.online is None:
         return evidence_path(cpu, "online")
     if cpu.affinity is not None and cgroup.cpu_limited is not False:
@@ -182,10 +173,20 @@ def _settling_cpus(cpu: Cpu, cgroup: Cgroup) -> str:
     return evidence_path(cpu, "affinity")
 
 
-def _settling_memory(cgroup: Cgroup, memory: Memory, of_host: str, of_group: str) -> str:
-    host, group = getattr(memory, of_host), getattr(cgroup, of_group)
-    if host is None or (cgroup.memory_limited is False and cgroup.memory_high_bytes is None):
-        return evidence_path(memory, of_host)
-    if group is None or group < host:
-        return evidence_path(cgroup, of_group if cgroup.memory_limited else "memory_limited")
-    return evidence_path(memory, of_host)
+def _paths(cpus: str, ever: _Amount, now: _Amount, shm_ever: _Amount, shm_now: _Amount, job: Job) -> dict[str, str]:
+    """The file of each field; shares of an unknown number of ranks rest on the job."""
+    whole = {
+        **dict.fromkeys(("usable", "cores", "cpus", "cpus_at_most", "bound_by"), cpus),
+        "ranks": job.origin,
+        "memory_bytes": ever.path,
+        "memory_available_bytes": now.path,
+        "shm_bytes": shm_ever.path,
+    }
+    shares = {
+        **dict.fromkeys(("cpus_per_rank", "whole_cpus_per_rank", "cpus_per_rank_at_most", "cores_per_rank"), cpus),
+        "memory_per_rank_bytes": ever.path,
+        "memory_available_per_rank_bytes": now.path,
+        "shm_per_rank_bytes": shm_ever.path,
+        "shm_available_per_rank_bytes": shm_now.path,
+    }
+    return whole | (shares if job.ranks else dict.fromkeys(shares, job.origin))
