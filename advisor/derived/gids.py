@@ -3,11 +3,17 @@
 The choice follows NCCL 2.21 and later with no variable set; the MTU follows the kernel (include/rdma/ib_addr.h).
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from advisor.model.facts import Facts
-from advisor.probes.net import Net
-from advisor.probes.rdma import Rdma
+from advisor.probes.net import Interface, Net
+from advisor.probes.rdma import ACTIVE, Gid, Port, Rdma, RdmaDevice
+
+ROCE_V2 = "RoCE v2"
+MTUS = (256, 512, 1024, 2048, 4096)
+ROCE_HEADERS_BYTES = 96
+"""What iboe_get_mtu() of the kernel leaves for headers."""
 
 
 class RdmaPort(Facts):
@@ -38,4 +44,71 @@ class Gids(Facts):
 
 def derive(rdma: Rdma, net: Net | None) -> Gids:
     """The ports of ``rdma`` as NCCL would use them."""
-    return Gids(origin=rdma.origin)
+    if rdma.devices is None:
+        return Gids(origin=rdma.origin)
+    interfaces = {interface.name: interface for interface in (net.interfaces if net is not None else None) or ()}
+    ports = tuple(_port(device, port, interfaces) for device in rdma.devices for port in device.ports or ())
+    active = [port for port in ports if port.active]
+    indexes = {port.gid_index for port in active if port.roce}
+    return Gids(
+        origin=rdma.origin,
+        ports=ports,
+        active=None if any(port.active is None for port in ports) else len(active),
+        common_gid_index=next(iter(indexes)) if len(indexes) == 1 else None,
+    )
+
+
+def _port(device: RdmaDevice, port: Port, interfaces: Mapping[str, Interface]) -> RdmaPort:
+    roce = None if port.link_layer is None else port.link_layer == "Ethernet"
+    chosen = chosen_gid(port.gids, roce)
+    netdev = next((gid.netdev for gid in (chosen, *(port.gids or ())) if gid is not None and gid.netdev), None)
+    interface = interfaces.get(netdev or "")
+    mtu = interface.mtu if interface is not None else None
+    return RdmaPort(
+        origin=port.origin,
+        name=f"{device.name}:{port.number}",
+        device=device.name,
+        port=port.number,
+        active=None if port.state is None else port.state == ACTIVE,
+        roce=roce,
+        board_id=device.board_id,
+        rate_gbps=port.rate_gbps,
+        gid_index=chosen.index if chosen is not None else None,
+        gid_type=chosen.type if chosen is not None else None,
+        gid_ipv4=chosen.ipv4_mapped if chosen is not None else None,
+        netdev=netdev,
+        netdev_mtu=mtu,
+        path_mtu=path_mtu(mtu) if roce and mtu is not None else None,
+        origins={
+            "active": f"{port.origin}/state",
+            "roce": f"{port.origin}/link_layer",
+            "board_id": f"{device.origin}/board_id",
+            "rate_gbps": f"{port.origin}/rate",
+            **{name: f"{port.origin}/gids" for name in ("gid_index", "gid_type", "gid_ipv4", "netdev")},
+            **{name: f"{interface.origin}/mtu" for name in ("netdev_mtu", "path_mtu") if interface is not None},
+        },
+    )
+
+
+def chosen_gid(gids: Sequence[Gid] | None, roce: bool | None) -> Gid | None:
+    """The entry that NCCL 2.21 and later takes when no variable tells it otherwise.
+
+    On InfiniBand the first. On RoCE it starts with entry 0 and goes through the table: an IPv4 address is taken where
+    the one so far is none, and a later IPv4 address of RoCE v2 where the one so far is of another type.
+    """
+    if not gids or roce is None:
+        return None
+    best = next((gid for gid in gids if gid.index == 0), None)
+    if not roce:
+        return best
+    for gid in gids:
+        if not gid.ipv4_mapped or gid is best:
+            continue
+        if best is None or not best.ipv4_mapped or (gid.type == ROCE_V2 and best.type != ROCE_V2):
+            best = gid
+    return best
+
+
+def path_mtu(netdev_mtu: int) -> int | None:
+    """The RDMA MTU that fits an interface's: 1500 gives 1024, 4200 gives 4096."""
+    return max((size for size in MTUS if size <= netdev_mtu - ROCE_HEADERS_BYTES), default=None)

@@ -1,11 +1,12 @@
 """What the data set and the checkpoints lie on: mount, file system, and the devices below it down to hardware."""
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 from advisor.model.facts import Facts, Volatile
 from advisor.model.job import Job
-from advisor.probes.block import Block
-from advisor.probes.mounts import Mounts
+from advisor.probes.block import Block, BlockDevice
+from advisor.probes.mounts import Mount, Mounts, OtherMount
 
 
 class Place(Facts):
@@ -16,6 +17,7 @@ class Place(Facts):
     fstype: Annotated[str | None, "file system"] = None
     kind: Annotated[str | None, "local, network, memory, overlay, fuse, automount or other"] = None
     options: Annotated[dict[str, str] | None, "of the mount"] = None
+    read_only: bool | None = None
     available_bytes: Annotated[int | None, Volatile(), "free for this user"] = None
     size_bytes: int | None = None
     devices: Annotated[
@@ -40,4 +42,104 @@ class Storage(Facts):
 
 def derive(job: Job, mounts: Mounts, block: Block | None) -> Storage:
     """What the paths of ``job`` lie on."""
-    return Storage(origin=mounts.origin)
+    return Storage(
+        origin=mounts.origin,
+        data=_place(job.data_path, mounts, block),
+        output=_place(job.output_path, mounts, block),
+        origins=dict.fromkeys(("data", "output"), job.origin),
+    )
+
+
+def _place(path: str | None, mounts: Mounts, block: Block | None) -> Place | None:
+    if path is None or mounts.mounts is None:
+        return None
+    mount = mount_of(path, (*mounts.mounts, *(mounts.others or ())))
+    if isinstance(mount, OtherMount):
+        return Place(origin=mounts.origin, path=path, point=mount.point, fstype=mount.fstype, kind="other")
+    if mount is None:
+        return Place(origin=mounts.origin, path=path)
+    return Place(
+        origin=mount.origin,
+        path=path,
+        point=mount.point,
+        fstype=mount.fstype,
+        kind=mount.kind,
+        options=mount.options,
+        read_only=mount.read_only,
+        available_bytes=mount.available_bytes,
+        size_bytes=mount.size_bytes,
+        **_devices(mount, block),
+    )
+
+
+def mount_of(path: str, mounts: Sequence[Mount | OtherMount]) -> Mount | OtherMount | None:
+    """The mount that ``path`` (absolute, links resolved) lies on: the one with the longest mount point above it."""
+    above = [m for m in mounts if path == m.point or path.startswith(m.point.rstrip("/") + "/")]
+    return max(above, key=lambda mount: len(mount.point), default=None)
+
+
+def _devices(mount: Mount, block: Block | None) -> dict[str, Any]:
+    """The block devices below a mount."""
+    if mount.kind in ("network", "memory", "automount"):
+        return {"devices": (), "drives": (), "pci_addresses": (), "numa_nodes": ()}
+    if mount.kind != "local" or block is None or block.devices is None:
+        return {}  # what an overlay or a FUSE file system is made of, the mount does not say
+    by_name, whole = _names(block.devices)
+    start = _mounted(mount, block.devices)
+    if start is None:
+        return {}
+    stack = below(start, by_name, whole)
+    top = by_name[whole[start]]
+    drives = [by_name[name] for name in stack if name in by_name and not by_name[name].slaves]
+    spinning = [drive.rotational for drive in drives if drive.physical]
+    return {
+        "devices": stack,
+        "top": top.name,
+        "read_ahead_bytes": top.read_ahead_bytes,
+        "drives": tuple(drive.name for drive in drives),
+        "rotational": None if not spinning or None in spinning else any(spinning),
+        "pci_addresses": tuple(sorted({drive.pci_address for drive in drives if drive.pci_address})),
+        "numa_nodes": tuple(sorted({drive.numa_node for drive in drives if drive.numa_node is not None})),
+        "origins": {
+            "top": top.origin,
+            "read_ahead_bytes": f"{top.origin}/queue/read_ahead_kb",
+            **({"rotational": f"{drives[0].origin}/queue/rotational"} if drives else {}),
+        },
+    }
+
+
+def _names(devices: Sequence[BlockDevice]) -> tuple[dict[str, BlockDevice], dict[str, str]]:
+    """Whole devices by name, and the whole device of every device and partition."""
+    by_name = {device.name: device for device in devices}
+    whole = {device.name: device.name for device in devices}
+    whole |= {part.name: device.name for device in devices for part in device.partitions or ()}
+    return by_name, whole
+
+
+def _mounted(mount: Mount, devices: Sequence[BlockDevice]) -> str | None:
+    """Name of the device or partition that is mounted: by its number, else (btrfs, dumps) by its name."""
+    for device in devices:
+        numbers = {device.number: device.name, **{part.number: part.name for part in device.partitions or ()}}
+        if mount.device is not None and mount.device in numbers:
+            return numbers[mount.device]
+    source = (mount.source or "").removeprefix("/dev/")
+    for device in devices:
+        names = [device.name, *(part.name for part in device.partitions or ())]
+        if source in names:
+            return source
+        if device.dm_name and source == f"mapper/{device.dm_name}":
+            return device.name
+    return None
+
+
+def below(start: str, by_name: Mapping[str, BlockDevice], whole: Mapping[str, str]) -> tuple[str, ...]:
+    """``start`` and all that it is made of, the nearest first; a partition is made of its device."""
+    stack: list[str] = []
+    todo = [start]
+    while todo:
+        name = todo.pop(0)
+        if name in stack or name not in whole:
+            continue
+        stack.append(name)
+        todo += [whole[name]] if whole[name] != name else list(by_name[name].slaves or ())
+    return tuple(stack)

@@ -5,13 +5,20 @@ SYS: across NUMA nodes. A card hangs on the first switch above it; each switch i
 downstream and its upstream port (NCCL, src/graph/xml.cc and paths.cc).
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated
 
-from advisor.model.facts import Facts
-from advisor.probes.pci import Pci
+from advisor.model.facts import Facts, GapState
+from advisor.probes._cpulist import parse_cpulist
+from advisor.probes.pci import Device, Pci
+from advisor.probes.rdma import Rdma
 
 DISTANCES = ("PIX", "PXB", "PHB", "SYS")
 """Nearest first."""
+NO_NODE = -1
+"""NCCL takes devices whose node the kernel does not know as lying together on a node of this number."""
+_KINDS = ("gpu", "nic", "nvme")
 
 
 class Pair(Facts):
@@ -29,7 +36,9 @@ class GpuPlace(Facts):
     address: Annotated[str, "PCI address"]
     numa_node: Annotated[int | None, "its node, or that of the nearest parent that says one"] = None
     cpus: Annotated[tuple[int, ...] | None, "CPUs near it"] = None
-    nics: Annotated[tuple[str, ...] | None, "PCI addresses of the nearest network cards"] = None
+    nics: Annotated[
+        tuple[str, ...] | None, "PCI addresses of the nearest RDMA cards, or network cards if none does RDMA"
+    ] = None
     nic_distance: Annotated[str | None, "how near those are"] = None
     nvmes: Annotated[tuple[str, ...] | None, "PCI addresses of the nearest NVMe drives"] = None
     nvme_distance: Annotated[str | None, "how near those are"] = None
@@ -46,6 +55,124 @@ class Topology(Facts):
     gpus_without_numa_node: Annotated[int | None, "GPUs whose NUMA node nothing tells"] = None
 
 
-def derive(pci: Pci) -> Topology:
+def derive(pci: Pci, rdma: Rdma | None, gaps: Mapping[str, GapState]) -> Topology:
     """The distances between the devices of ``pci``."""
-    return Topology(origin=pci.origin)
+    if pci.devices is None:
+        return Topology(origin=pci.origin)
+    by_kind = {kind: [_spot(device, gaps) for device in pci.devices if device.kind == kind] for kind in _KINDS}
+    gpus, others = by_kind["gpu"], [("nic", spot) for spot in by_kind["nic"]]
+    others += [("nvme", spot) for spot in by_kind["nvme"]]
+    pairs = [_pair(a, "gpu", b) for number, a in enumerate(gpus) for b in gpus[number + 1 :]]
+    pairs += [_pair(gpu, kind, other) for gpu in gpus for kind, other in others]
+    cards = _rdma_cards(rdma, by_kind["nic"])
+    return Topology(
+        origin=pci.origin,
+        pairs=tuple(pairs),
+        gpus=tuple(_place(gpu, cards, by_kind["nvme"], pairs) for gpu in gpus),
+        numa_nodes_with_gpus=_nodes(gpus),
+        numa_nodes_with_nics=_nodes(by_kind["nic"]),
+        numa_nodes_with_nvmes=_nodes(by_kind["nvme"]),
+        gpus_without_numa_node=sum(gpu.device.near_numa_node is None for gpu in gpus),
+    )
+
+
+@dataclass(frozen=True)
+class _Spot:
+    """A device, the switches above it from the nearest outwards, and the node that NCCL hangs it on."""
+
+    device: Device
+    switches: tuple[str, ...]
+    node: int | None
+    """-1 where the kernel says that it does not know; ``None`` where we do not."""
+
+
+def _spot(device: Device, gaps: Mapping[str, GapState]) -> _Spot:
+    node = device.near_numa_node
+    if node is None and gaps.get(f"{device.origin}/numa_node") in ("unsupported", "absent"):
+        node = NO_NODE
+    return _Spot(device, switches_above(device.path), node)
+
+
+def switches_above(path: tuple[str, ...]) -> tuple[str, ...]:
+    """The upstream ports of the switches above a device, the nearest first.
+
+    Sample: (root port, up, down, device) gives (up,); (root port, device) gives nothing
+    """
+    return path[-2::-1][1::2]
+
+
+def distance(a: _Spot, b: _Spot) -> str | None:
+    """How far two devices are from each other; ``None`` when a NUMA node is not known."""
+    common = [switch for switch in a.switches if switch in b.switches]
+    if common:
+        nearest = a.switches.index(common[0]) == 0 and b.switches.index(common[0]) == 0
+        return "PIX" if nearest else "PXB"
+    if a.device.root is not None and a.device.root == b.device.root:
+        return "PHB"
+    if a.node is None or b.node is None or (a.node != b.node and NO_NODE in (a.node, b.node)):
+        return None
+    return "PHB" if a.node == b.node else "SYS"
+
+
+def _pair(gpu: _Spot, kind: str, other: _Spot) -> Pair:
+    return Pair(
+        origin=gpu.device.origin,
+        a=gpu.device.address,
+        b=other.device.address,
+        b_kind=kind,
+        distance=distance(gpu, other),
+        origins={"distance": gpu.device.origins.get("near_numa_node", f"{gpu.device.origin}/numa_node")},
+    )
+
+
+def _place(gpu: _Spot, cards: list[_Spot], nvmes: list[_Spot], pairs: list[Pair]) -> GpuPlace:
+    device = gpu.device
+    distances = {pair.b: pair.distance for pair in pairs if pair.a == device.address}
+    nics, nic_distance = nearest({card.device.address: distances[card.device.address] for card in cards})
+    drives, drive_distance = nearest({drive.device.address: distances[drive.device.address] for drive in nvmes})
+    return GpuPlace(
+        origin=device.origin,
+        address=device.address,
+        numa_node=device.near_numa_node,
+        cpus=_cpus(device.local_cpulist),
+        nics=nics,
+        nic_distance=nic_distance,
+        nvmes=drives,
+        nvme_distance=drive_distance,
+        origins={
+            "numa_node": device.origins.get("near_numa_node", f"{device.origin}/numa_node"),
+            "cpus": f"{device.origin}/local_cpulist",
+        },
+    )
+
+
+def nearest(distances: Mapping[str, str | None]) -> tuple[tuple[str, ...] | None, str | None]:
+    """The devices that are nearest and how near; unknown when one of unknown distance may be nearer."""
+    if not distances:
+        return (), None
+    known = [found for found in distances.values() if found is not None]
+    best = min(known, key=DISTANCES.index, default=None)
+    # A common switch is always seen; only a node may be unknown, so what has none cannot be nearer than PHB.
+    if best is None or (best == "SYS" and len(known) < len(distances)):
+        return None, None
+    return tuple(address for address, found in distances.items() if found == best), best
+
+
+def _rdma_cards(rdma: Rdma | None, nics: list[_Spot]) -> list[_Spot]:
+    """Network cards that do RDMA; all cards where none does."""
+    devices = (rdma.devices if rdma is not None else None) or ()
+    addresses = {device.pci_address for device in devices}
+    return [nic for nic in nics if nic.device.address in addresses] or nics
+
+
+def _nodes(spots: list[_Spot]) -> tuple[int, ...] | None:
+    """The nodes of devices; unknown when one is."""
+    nodes = [spot.device.near_numa_node for spot in spots]
+    return None if None in nodes else tuple(sorted({node for node in nodes if node is not None}))
+
+
+def _cpus(text: str | None) -> tuple[int, ...] | None:
+    try:
+        return None if text is None else parse_cpulist(text)
+    except ValueError:
+        return None

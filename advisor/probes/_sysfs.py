@@ -1,6 +1,7 @@
 """What several probes ask of the device tree below /sys: PCI addresses, the nearest NUMA node, drivers."""
 
 import re
+from collections.abc import Iterable
 
 from advisor.host.base import Host
 from advisor.host.fields import read_value
@@ -15,6 +16,11 @@ _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 def is_pci_address(text: str) -> bool:
     """Whether ``text`` is a PCI address as sysfs writes it: ``0000:3b:00.0``."""
     return _ADDRESS.fullmatch(text) is not None
+
+
+def pci_addresses(names: Iterable[str]) -> list[str]:
+    """The PCI addresses among the names of a folder, ascending."""
+    return sorted((name for name in names if is_pci_address(name)), key=lambda name: (len(name), name))
 
 
 def pci_chain(real: str) -> tuple[str, ...]:

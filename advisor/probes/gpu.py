@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from advisor.host.base import ENVIRONMENT, NVML, Host
 from advisor.model.facts import Facts, File, Private, Volatile, marks
 from advisor.probes._pci_codes import GPU_VENDORS, class_and_vendor, kind_of
-from advisor.probes._sysfs import PCI_DEVICES, quiet_names
+from advisor.probes._sysfs import PCI_DEVICES, pci_addresses, quiet_names
 
 VERSION = "/proc/driver/nvidia/version"
 PROC_GPUS = "/proc/driver/nvidia/gpus"
@@ -191,10 +191,10 @@ def _works(status: object) -> bool | None:
 def _from_bus(host: Host) -> tuple[GpuDevice, ...] | None:
     """GPUs by their PCI class; where sysfs is missing, by the NVIDIA driver's folders."""
     names = host.names(PCI_DEVICES)
-    found = [] if names is None else [(name, vendor) for name in names if (vendor := _vendor(host, name))]
+    found = [(name, vendor) for name in pci_addresses(names or ()) if (vendor := _vendor(host, name))]
     known = quiet_names(host, PROC_GPUS)
     if not found and known:
-        found = [(name, "nvidia") for name in known]
+        found = [(name, "nvidia") for name in pci_addresses(known)]
     if names is None and known is None:
         return () if host.gaps.get(PCI_DEVICES) == "absent" else None
     return tuple(_bus_device(host, index, *gpu, known or ()) for index, gpu in enumerate(found))

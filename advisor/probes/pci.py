@@ -11,7 +11,7 @@ from advisor.host.base import Host
 from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File, Volatile
 from advisor.probes._pci_codes import class_and_vendor, kind_of, parse_hex
-from advisor.probes._sysfs import PCI_DEVICES, is_pci_address, link_name, near_numa_node, pci_chain
+from advisor.probes._sysfs import PCI_DEVICES, link_name, near_numa_node, pci_addresses, pci_chain
 
 T = TypeVar("T")
 IOMMU_GROUPS = "/sys/kernel/iommu_groups"
@@ -74,7 +74,7 @@ def read(host: Host) -> Pci:
         # A machine without PCI has no such folder; that is an answer only where absence is one.
         nothing = host.gaps.get(PCI_DEVICES) == "absent"
         return Pci(origin=PCI_DEVICES, devices=() if nothing else None, count=0 if nothing else None)
-    addresses = [name for name in names if is_pci_address(name)]
+    addresses = pci_addresses(names)
     classes = {address: class_and_vendor(host, f"{PCI_DEVICES}/{address}") for address in addresses}
     kinds = {address: kind for address, codes in classes.items() if (kind := kind_of(*codes)) is not None}
     reals = {address: host.real(f"{PCI_DEVICES}/{address}") or "" for address in kinds if kinds[address] != "bridge"}
