@@ -1,12 +1,53 @@
 """Everything under OUT, put together once for `render` and `tune`."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from advisor.data import template_texts
+from advisor.inputs import printable, read_text
 from advisor.model.finding import Report
-from advisor.model.setting import Plan
-from advisor.model.snapshot import Snapshot
-from advisor.planning.write import Written
+from advisor.model.setting import Plan, Setting
+from advisor.model.snapshot import Snapshot, committed_json, full_json
+from advisor.planning.context import template_context
+from advisor.planning.merge import raise_conflicts
+from advisor.planning.render import render
+from advisor.planning.write import Output, Written, former_lock, write_out
+from advisor.reports import json as json_report
+from advisor.reports import markdown
+from advisor.targets._base import load_targets
+from advisor.tuning.record import TEXT_LIMIT_BYTES, parse_record
+from advisor.tuning.settings import dataloader_settings
+
+FACTS_FILE, REPORT_FILE, TUNING_FILE = "facts.json", "report.md", "tuning.json"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What an earlier `advisor tune` left in OUT."""
+
+    settings: tuple[Setting, ...] = ()
+    basis: str = ""
+    validity: Mapping[str, object] = field(default_factory=dict)
+
+
+def earlier_measurement(out: str | Path) -> Measured:
+    """The settings of ``tuning.json`` in OUT and what they rest on; nothing when there is none. Raises InputError."""
+    path = Path(out) / TUNING_FILE
+    if not path.exists():
+        return Measured()
+    record = parse_record(read_text(path, TEXT_LIMIT_BYTES), printable(path))
+    settings = dataloader_settings(record.choice, record.baseline, record.basis)
+    return Measured(settings, record.basis, former_lock(out).validity)
+
+
+def asked_by(report: Report, snapshot: Snapshot) -> tuple[Setting, ...]:
+    """The settings of the rules that fail, and of those that hold thanks to our own installed file."""
+    failing = [setting for finding in report.failing() for setting in finding.settings]
+    holding = [setting for finding in report.of("holds") for setting in finding.settings]
+    targets = load_targets()
+    kept = [s for s in holding if any(file.ours for file in targets[s.target].set_by(snapshot, s.key))]
+    return (*failing, *kept)
 
 
 def assemble(
@@ -15,16 +56,25 @@ def assemble(
     plan: Plan,
     out: str | Path,
     *,
-    validity: Mapping[str, object],
+    validity: Mapping[str, object] | None = None,
     basis: str = "",
     extra_files: Mapping[str, str] | None = None,
     keep: Collection[str] = (),
 ) -> Written:
     """Writes OUT (facts.json, report.md, host/, job/, advisor.lock, ...) and says what changed.
 
-    ``validity``: what the result rests on, JSON values, kept in advisor.lock. ``basis``: first line of
+    ``validity``: what a measurement rests on, JSON values, kept in advisor.lock. ``basis``: first line of
     job/dataloader.* ("measured on ..."). ``extra_files``: further committed files, path in OUT to text
     (``tuning.json``). ``keep``: files of a former run that stay although this run does not make them.
     Raises ConflictError (settings of equal rank disagree) and InputError before anything is written.
     """
-    raise NotImplementedError
+    raise_conflicts(plan)
+    generated = render(template_texts(), template_context(plan, load_targets(), basis))
+    committed = {**generated, REPORT_FILE: markdown.text(report, snapshot, plan), **(extra_files or {})}
+    ignored = {"findings.json": json_report.text(report, snapshot, plan)}
+    if snapshot.source.kind != "facts":  # else they came from such a file, which says more than what is left of it
+        committed[FACTS_FILE] = committed_json(snapshot)
+        ignored["observations.json"] = full_json(snapshot)
+    records = (FACTS_FILE, TUNING_FILE)
+    output = Output(committed, ignored, records, keep=(*keep, FACTS_FILE), validity=validity or {})
+    return write_out(out, output)

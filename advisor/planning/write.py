@@ -35,7 +35,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Written:
-    """Paths below OUT, each list sorted."""
+    """Paths below OUT of files for git, each list sorted; files that git ignores change with every run."""
 
     changed: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
@@ -102,7 +102,9 @@ def _put(
         _remove(root, path)
     if _content(root / LOCK_NAME) != lock_text(lock).encode():
         _replace_file(root / LOCK_NAME, lock_text(lock).encode())
-    return Written(tuple(changed), tuple(sorted(set(new) - set(changed))), tuple(stale))
+    told = [path for path in sorted(new) if path not in output.ignored]
+    same = [path for path in told if path not in changed]
+    return Written(tuple(path for path in told if path in changed), tuple(same), tuple(stale))
 
 
 def _is_edited(path: str, found: Mapping[str, bytes | None], new: Mapping[str, bytes], former: Lock) -> bool:

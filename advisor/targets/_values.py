@@ -4,9 +4,11 @@ from advisor.model.setting import Value
 
 
 def plain(value: Value) -> str:
-    """``value`` as most files hold it: ``1`` and ``0`` for booleans, blanks between numbers."""
+    """``value`` as most files hold it: ``1`` and ``0`` for booleans, blanks between numbers, no ``.0``."""
     if isinstance(value, bool):
         return "1" if value else "0"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     if isinstance(value, tuple):
         return " ".join(str(number) for number in value)
     return str(value)

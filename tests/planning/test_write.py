@@ -25,7 +25,8 @@ def lock_of(out: Path) -> dict[str, object]:
 
 def test_a_first_run_writes_every_file_and_lists_the_committed_ones(tmp_path: Path) -> None:
     written = write_out(tmp_path / "deep/out", Output({CONF: "a = 1\n"}, {"observations.json": "{}\n"}))
-    assert written.changed == (CONF, "observations.json")
+    assert written.changed == (CONF,)
+    assert (tmp_path / "deep/out/observations.json").read_text() == "{}\n"
     assert (tmp_path / "deep/out" / CONF).read_text() == "a = 1\n"
     assert lock_of(tmp_path / "deep/out")["files"] == {CONF: content_hash(b"a = 1\n")}
 

@@ -307,6 +307,15 @@ def test_an_operators_words_become_an_argument(key: str, words: str, expected: V
 
 
 @pytest.mark.parametrize(
+    ("value", "expected"),
+    [(16777216.0, "16777216"), (0.5, "0.5"), (True, "1"), ((1, 2), "1 2"), (3, "3"), ("x  y", "x y")],
+    ids=repr,
+)
+def test_a_computed_value_is_written_as_the_kernel_reads_it(value: Value, expected: str) -> None:
+    assert sysctl.text("vm.x", value) == expected
+
+
+@pytest.mark.parametrize(
     ("key", "value", "fine"),
     [("NCCL_IB_HCA", "=mlx5_1", True), ("A", "", True), ("A-B", "1", False), ("Ä", "1", False), ("A", "a\tb", False)],
     ids=repr,
