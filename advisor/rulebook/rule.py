@@ -175,11 +175,14 @@ def _settable(found: Type) -> bool:
 
 
 def _unsteady(rule: Rule) -> list[Wrong]:
-    """Settings that would come and go from run to run: generated files must not."""
+    """What would make committed files differ from run to run on an unchanged host."""
     message = "a setting must not rest on a fact that changes by itself: two runs would write different files"
     conditions = [("each", rule.each), ("only", rule.only), ("fails", rule.fails)]
     moving = [name for name, condition in conditions if condition is not None and condition.volatile]
     wrong = []
+    if not moving and any(expression.volatile for expression in rule.says.expressions):
+        told = "the message prints a fact that changes by itself, on which the verdict does not rest: leave it out"
+        wrong.append(Wrong(("says",), told))
     for number, setting in enumerate(rule.settings):
         values = [setting.value] if isinstance(setting.value, Expression) else []
         if moving or any(e.volatile for e in (*values, *setting.key.expressions)):

@@ -1,0 +1,82 @@
+"""Explains a rule, or a key that rules set, with the values of this host (or of a captured one)."""
+
+from collections.abc import Sequence
+
+import click
+
+from advisor.commands._pages import Explained, Key
+from advisor.model.snapshot import Snapshot
+from advisor.rulebook.rule import Rule
+
+
+@click.command()
+@click.argument("name", metavar="RULE|KEY")
+@click.option("--root", metavar="DIR|TAR", help="A captured machine instead of this one.")
+@click.option("--facts", metavar="FILE", help="The facts.json of an earlier run instead of this machine.")
+@click.option("--ranks", type=click.IntRange(1, 4096), help="Training processes on this node (default: its GPUs).")
+@click.option("--rules", multiple=True, metavar="DIR", help="Further rules: DIR/<area>/<bad-pattern>.yaml.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--quiet", is_flag=True, help="Print nothing; exit with 2 when there is no such rule or key.")
+@click.option("--no-color", is_flag=True, help="No colours, on a terminal too.")
+def command(
+    name: str,
+    root: str | None,
+    facts: str | None,
+    ranks: int | None,
+    rules: Sequence[str],
+    form: str,
+    quiet: bool,
+    no_color: bool,
+) -> int:
+    """Explains RULE (pcie/link-narrower-than-card) or KEY (vm.swappiness, NCCL_IB_HCA ...).
+
+    Shows when the rule fails, why, what to do, its sources, and what it says of this host.
+    """
+    import json
+
+    from advisor.commands._job import job_of
+    from advisor.commands._pages import as_document, as_text
+    from advisor.commands._rules import loaded
+    from advisor.commands._screen import look_at
+    from advisor.commands._snapshot import derive, snapshot_from
+
+    every = loaded(rules)
+    about, target = _named(name, every)
+    snapshot, _ = snapshot_from(root, facts)
+    explained = _explained(about, target, derive(snapshot, job_of(snapshot, ranks)))
+    if not quiet:
+        document = json.dumps(as_document(explained), indent=1, sort_keys=True) + "\n" if form == "json" else None
+        click.echo(document or as_text(explained, look_at(no_color)), nl=False)
+    return 0
+
+
+def _named(name: str, every: Sequence[Rule]) -> tuple[list[Rule], tuple[str, str] | None]:
+    """The rules of that name, or those that set the key of that name, with its target and key. Raises InputError."""
+    from advisor.errors import InputError
+    from advisor.inputs import printable
+    from advisor.rulebook.language_compiler import nearest
+
+    found = [rule for rule in every if name in (rule.id, rule.id.partition("/")[2])]
+    if found:
+        return found, None
+    keys = {(s.entry.target, s.entry.key) for rule in every for s in rule.settings}
+    wanted = sorted((target, key) for target, key in keys if name in (key, f"{target}:{key}"))
+    if not wanted:
+        known = {rule.id for rule in every} | {rule.id.partition("/")[2] for rule in every} | {key for _, key in keys}
+        hint = nearest(name, sorted(known)) or "; see advisor rules list"
+        raise InputError(f"there is no rule, and no key that a rule sets, called {printable(name)!r}{hint}")
+    return [rule for rule in every if any(_sets(rule, *one) for one in wanted)], wanted[0]
+
+
+def _sets(rule: Rule, target: str, key: str) -> bool:
+    return any((s.entry.target, s.entry.key) == (target, key) for s in rule.settings)
+
+
+def _explained(about: Sequence[Rule], target: tuple[str, str] | None, snapshot: Snapshot) -> Explained:
+    from advisor.rulebook.evaluate import evaluate
+    from advisor.targets._base import load_targets
+
+    report = evaluate(about, snapshot)
+    if target is None:
+        return Explained(about, report)
+    return Explained(about, report, Key(*target, load_targets()[target[0]].seen(snapshot, target[1])))
