@@ -12,7 +12,7 @@ from advisor.model.snapshot import Snapshot, committed_json, full_json
 from advisor.planning.context import template_context
 from advisor.planning.merge import raise_conflicts
 from advisor.planning.render import render
-from advisor.planning.write import Output, Written, former_lock, write_out
+from advisor.planning.write import Output, Written, write_out
 from advisor.reports import json as json_report
 from advisor.reports import markdown
 from advisor.targets._base import load_targets
@@ -38,7 +38,7 @@ def earlier_measurement(out: str | Path) -> Measured:
         return Measured()
     record = parse_record(read_text(path, TEXT_LIMIT_BYTES), printable(path))
     settings = dataloader_settings(record.choice, record.baseline, record.basis)
-    return Measured(settings, record.basis, former_lock(out).validity)
+    return Measured(settings, record.basis, record.validity)
 
 
 def asked_by(report: Report, snapshot: Snapshot) -> tuple[Setting, ...]:
