@@ -38,6 +38,7 @@ class Device(Facts):
     driver: Annotated[str | None, File("driver"), "the kernel driver bound to it"] = None
     numa_node: Annotated[int | None, File("numa_node", unknown=("-1",)), "as its own file says"] = None
     near_numa_node: Annotated[int | None, File("numa_node"), "its own, else that of the nearest parent"] = None
+    numa_node_unset: Annotated[bool | None, File("numa_node"), "the firmware named none: its own file says -1"] = None
     local_cpulist: Annotated[str | None, File("local_cpulist"), "CPUs near it, as the kernel writes lists"] = None
     link_speed_gts: Annotated[
         float | None, File("current_link_speed"), Volatile(), "GT/s per lane now; falls when a GPU is idle"
@@ -119,6 +120,7 @@ def _device(host: Host, address: str, kind: str, class_code: str | None, vendor:
         driver=link_name(host, f"{folder}/driver"),
         numa_node=None if origins.get("near_numa_node") else node,
         near_numa_node=node,
+        numa_node_unset=_unset(host, f"{folder}/numa_node"),
         path=chain,
         root=_root(real),
         iommu_group=group,
@@ -145,6 +147,12 @@ def _upstream(host: Host, folder: str, chain: tuple[str, ...], real: str, origin
         "upstream_max_link_speed_gts": _speed(host, f"{above}/max_link_speed"),
         "upstream_max_link_width": _width(host, f"{above}/max_link_width"),
     }
+
+
+def _unset(host: Host, path: str) -> bool | None:
+    """Whether the file of the NUMA node says -1; ``None`` when it does not say anything."""
+    text = host.text(path)
+    return None if text is None else text.strip() == "-1"
 
 
 def _link(host: Host, folder: str) -> dict[str, object]:
