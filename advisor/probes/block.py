@@ -58,7 +58,7 @@ class BlockDevice(Facts):
     size_bytes: Annotated[int | None, File("size", scale=512)] = None
     driver: Annotated[str | None, File("device/driver"), "kernel driver: sd, nvme, virtio_blk ..."] = None
     transport: Annotated[str | None, "pcie, tcp, rdma, fc, loop (NVMe); sata, sas, fc, iscsi, usb (SCSI)"] = None
-    model: Annotated[str | None, File("device/model")] = None
+    model: Annotated[str | None, File("device/model", unknown=("",))] = None
     physical: Annotated[bool | None, "hardware of this machine; false for virtio, network and stacked devices"] = None
     rotational: Annotated[bool | None, File("queue/rotational"), "as the device claims; virtual disks guess"] = None
     scheduler: Annotated[str | None, File("queue/scheduler", bracketed=True), "the one in use"] = None
@@ -78,7 +78,7 @@ class BlockDevice(Facts):
     partitions: Annotated[tuple[Partition, ...] | None, "by number"] = None
     slaves: Annotated[tuple[str, ...] | None, File("slaves"), "devices or partitions it is made of"] = None
     holders: Annotated[tuple[str, ...] | None, File("holders"), "devices made of it as a whole"] = None
-    dm_name: Annotated[str | None, File("dm/name"), "device mapper name"] = None
+    dm_name: Annotated[str | None, File("dm/name", unknown=("",)), "device mapper name"] = None
     dm_kind: Annotated[str | None, File("dm/uuid"), "LVM, CRYPT, mpath, part ..."] = None
 
 
@@ -86,7 +86,7 @@ class Array(Facts):
     """One md (software RAID) array, from its folder ``md`` in sysfs."""
 
     name: str
-    level: Annotated[str | None, File("level"), "raid0, raid1, raid5, linear ..."] = None
+    level: Annotated[str | None, File("level", unknown=("",)), "raid0, raid1, raid5, linear ..."] = None
     raid_disks: Annotated[int | None, File("raid_disks"), "members it should have"] = None
     degraded: Annotated[int | None, File("degraded"), "members that are missing; raid0 has no such file"] = None
     array_state: Annotated[str | None, File("array_state"), "clean, active, readonly, inactive ..."] = None

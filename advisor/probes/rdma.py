@@ -51,9 +51,9 @@ class RdmaDevice(Facts):
 
     name: str
     node_type: Annotated[str | None, File("node_type"), "CA, switch, RNIC ..."] = None
-    fw_version: Annotated[str | None, File("fw_ver"), "firmware"] = None
-    board_id: Annotated[str | None, File("board_id"), "model of the card (PSID)"] = None
-    hca_type: Annotated[str | None, File("hca_type"), "name of the chip"] = None
+    fw_version: Annotated[str | None, File("fw_ver", unknown=("",)), "firmware"] = None
+    board_id: Annotated[str | None, File("board_id", unknown=("",)), "model of the card (PSID)"] = None
+    hca_type: Annotated[str | None, File("hca_type", unknown=("",)), "name of the chip"] = None
     node_guid: Annotated[str | None, File("node_guid"), Private()] = None
     driver: Annotated[str | None, File("device/driver"), "kernel driver"] = None
     pci_address: Annotated[str | None, File("device"), "of the card"] = None
