@@ -69,14 +69,18 @@ def _first(host: Host, path: str, mounts: list[MountLine], v2: bool) -> Groups |
 
     In a container the path may be the host's while the mount shows the container's group as its root.
     """
-    for mount in mounts:
+    seen = [mount for mount in mounts if _there(host, mount.point)]
+    if mounts and not seen:
+        # Another mount hides it: what is missing below says nothing of limits.
+        host.missed(mounts[0].point, "denied")
+    for mount in seen:
         below = _below(mount.root, path)
         if below is None or (below and not _there(host, f"{mount.point}/{below}")):
             continue
         parts = below.split("/") if below else []
         folders = tuple("/".join([mount.point.rstrip("/"), *parts[:depth]]) for depth in range(len(parts), -1, -1))
         return Groups(v2, folders, mount.root == "/")
-    return Groups(v2, (mounts[0].point,), mounts[0].root == "/") if mounts else None
+    return Groups(v2, (seen[0].point,), seen[0].root == "/") if seen else None
 
 
 def _below(root: str, path: str) -> str | None:

@@ -23,7 +23,7 @@ class LogicalCpu(Facts):
     """One logical CPU, from its folder ``cpuN``."""
 
     number: int
-    online: Annotated[bool | None, File("online"), "whether the kernel runs tasks on it"] = None
+    online: Annotated[bool | None, "whether the kernel runs tasks on it"] = None
     package: Annotated[int | None, File("topology/physical_package_id", unknown=("-1",)), "socket id, as is"] = None
     die: Annotated[int | None, File("topology/die_id", unknown=("-1",)), "die id within the socket"] = None
     core: Annotated[int | None, File("topology/core_id", unknown=("-1",)), "core id, unique within its die"] = None
@@ -237,7 +237,7 @@ def _policies(host: Host, numbers: tuple[int, ...]) -> tuple[Policy, ...] | None
     folders = [(n, f"{ORIGIN}/cpufreq/policy{n}") for n in numbered(names or (), "policy")]
     if not folders and numbers and "cpufreq" in (host.names(f"{ORIGIN}/cpu{numbers[0]}") or ()):
         folders = [(n, f"{ORIGIN}/cpu{n}/cpufreq") for n in numbers]
-    if not folders and names is None and host.gaps.get(f"{ORIGIN}/cpufreq") != "absent":
+    if not folders and names is None and not (numbers and host.gaps.get(f"{ORIGIN}/cpufreq") == "absent"):
         return None
     return tuple(_policy(host, number, folder) for number, folder in folders)
 

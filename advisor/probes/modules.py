@@ -24,7 +24,8 @@ ALL_VISIBLE = ("mlx5_core", "mlx5_ib")
 (mode 0: all NVreg_ ones of nvidia), so that only modinfo knows."""
 ALWAYS_ACCEPTED = ("async_probe", "dyndbg")
 """The kernel itself takes these for every module (kernel/module/main.c)."""
-_OPERATORS = ("/etc/", "/run/", CMDLINE)
+_OPERATORS = ("/etc/", "/run/")
+"""Whose options are held against what the module takes; those of the distribution and the boot loader are listed."""
 _KNOWN_BY_MODINFO = ("nvidia",)
 """Asked for whenever it is loaded: it hides its parameters and they are worth setting."""
 
@@ -71,13 +72,12 @@ def read(host: Host) -> Modules:
     """The kernel modules of ``host``."""
     shown = host.names(ORIGIN)
     options = _options(host, frozenset(shown or ()))
-    names = sorted({*OF_INTEREST, *(option.module for option in options or ())})
-    wanted: dict[str, set[str]] = {name: set() for name in names}
+    wanted: dict[str, set[str]] = {name: set() for name in OF_INTEREST}
     for option in options or ():
-        if option.path.startswith(_OPERATORS) and option.module in OF_INTEREST:
-            wanted[option.module].add(option.parameter)
-    modules = {name: _module(host, name, shown, wanted[name]) for name in names}
-    judged = None if options is None else tuple(_judged(option, modules[option.module]) for option in options)
+        if option.path.startswith(_OPERATORS) or (option.path == CMDLINE and option.module in OF_INTEREST):
+            wanted.setdefault(option.module, set()).add(option.parameter)
+    modules = {name: _module(host, name, shown, wanted[name]) for name in sorted(wanted)}
+    judged = None if options is None else tuple(_judged(option, modules.get(option.module)) for option in options)
     return Modules(
         origin=ORIGIN,
         modules=tuple(modules.values()),
@@ -149,13 +149,15 @@ def parse_modinfo(text: str) -> tuple[str, ...]:
     return tuple(sorted({line.partition(":")[0].strip() for line in text.split("\n") if ":" in line}))
 
 
-def _judged(option: ModuleOption, module: Module) -> ModuleOption:
+def _judged(option: ModuleOption, module: Module | None) -> ModuleOption:
     """``option`` with whether its module takes it."""
-    if option.parameter in (*ALWAYS_ACCEPTED, *(module.accepts or ())):
-        accepted: bool | None = True
-    else:
-        accepted = False if module.accepts_no_others else None
-    return option.model_copy(update={"accepted": accepted})
+    accepted: bool | None = None
+    if option.parameter in ALWAYS_ACCEPTED or (module and option.parameter in (module.accepts or ())):
+        accepted = True
+    elif module and module.accepts_no_others:
+        accepted = False
+    origins = {"accepted": f"{ORIGIN}/{option.module}/parameters"}
+    return option.model_copy(update={"accepted": accepted, "origins": origins})
 
 
 def _options(host: Host, shown: frozenset[str]) -> tuple[ModuleOption, ...] | None:

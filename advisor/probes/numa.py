@@ -38,8 +38,8 @@ def read(host: Host) -> Numa:
     """The NUMA nodes of ``host``."""
     names = host.names(ORIGIN)
     if names is None:
-        # A kernel without NUMA support has no such folder; that is an answer only where absence is one.
-        nothing = host.gaps.get(ORIGIN) == "absent"
+        # A kernel without NUMA support has no such folder; that is an answer only where the folder above is seen.
+        nothing = host.gaps.get(ORIGIN) == "absent" and bool(host.names(ORIGIN.rpartition("/")[0]))
         return Numa(origin=ORIGIN, nodes=() if nothing else None, with_cpus=0 if nothing else None)
     nodes = tuple(_node(host, number) for number in numbered(names, "node"))
     known = all(node.cpus is not None for node in nodes)

@@ -177,7 +177,8 @@ def _has_battery(host: Host) -> bool | None:
     """Whether the machine itself (not a mouse) has a battery."""
     names = host.names(POWER_SUPPLY)
     if names is None:
-        return False if host.gaps.get(POWER_SUPPLY) == "absent" else None
+        seen = host.gaps.get(POWER_SUPPLY) == "absent" and bool(host.names(POWER_SUPPLY.rpartition("/")[0]))
+        return False if seen else None
     kinds = ((name, host.text(f"{POWER_SUPPLY}/{name}/type")) for name in names)
     return any(kind == "Battery" and host.text(f"{POWER_SUPPLY}/{name}/scope") != "Device" for name, kind in kinds)
 

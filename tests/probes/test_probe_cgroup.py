@@ -22,7 +22,7 @@ MOUNTINFO = "/proc/self/mountinfo"
 
 def v2(path: str, files: dict[str, str]) -> dict[str, str]:
     """A machine with v2 whose reader is in the group ``path``."""
-    own = {f"{V2}/{path.strip('/')}/": ""} if path != "/" else {}
+    own = {f"{V2}/{path.strip('/')}/".replace("//", "/"): ""}
     placed = {f"{V2}/{name}": text for name, text in files.items()}
     return {SELF: f"0::{path}\n", MOUNTINFO: V2_MOUNT, **own, **placed}
 
@@ -222,3 +222,11 @@ def test_looking_for_files_that_groups_lack_leaves_no_gaps(tmp_path: Path) -> No
     host = write_capture(tmp_path, v2("/a", {**files, "cpuset.cpus.effective": "0", "cpuset.mems.effective": "0"}))
     read(host)
     assert host.gaps == {}
+
+
+def test_a_hidden_mount_says_nothing_of_limits(tmp_path: Path) -> None:
+    """Something is mounted over /sys, so that the files are absent although groups may be limited."""
+    host = write_capture(tmp_path, {SELF: "0::/\n", MOUNTINFO: V2_MOUNT})
+    cgroup = read(host)
+    assert (cgroup.cpu_limited, cgroup.memory_limited) == (None, None)
+    assert host.gaps[V2] == "denied"

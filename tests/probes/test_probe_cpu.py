@@ -177,7 +177,7 @@ def test_old_kernels_keep_frequency_in_the_folders_of_cpus(tmp_path: Path) -> No
 
 
 def test_no_frequency_folder_is_an_answer_only_where_absence_is_known(tmp_path: Path) -> None:
-    files = {f"{ORIGIN}/online": "0\n"}
+    files = {f"{ORIGIN}/cpu0/online": "1\n"}
     assert read(write_capture(tmp_path / "capture", files)).policies == ()
     assert read(write_tree(tmp_path / "tree", files)).policies is None
 

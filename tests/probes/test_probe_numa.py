@@ -48,8 +48,12 @@ def test_other_names_are_no_nodes(tmp_path: Path, other: str) -> None:
 
 
 def test_a_kernel_without_numa_has_no_nodes(tmp_path: Path) -> None:
-    numa = read(write_capture(tmp_path, {}))
+    numa = read(write_capture(tmp_path, {"/sys/devices/system/cpu/online": "0\n"}))
     assert (numa.nodes, numa.with_cpus) == ((), 0)
+
+
+def test_a_hidden_sys_says_nothing_of_nodes(tmp_path: Path) -> None:
+    assert read(write_capture(tmp_path, {})).nodes is None
 
 
 def test_what_was_not_captured_is_not_known(tmp_path: Path) -> None:

@@ -160,7 +160,8 @@ def test_a_plain_tree_of_a_login_session_is_no_container(tmp_path: Path) -> None
 def test_the_chassis_tells_laptops_and_desktops(
     tmp_path: Path, chassis: str, portable: bool, desktop: bool | None
 ) -> None:
-    platform = read(write_capture(tmp_path, {f"{DMI}/chassis_type": f"{chassis}\n"}))
+    files = {f"{DMI}/chassis_type": f"{chassis}\n", "/sys/class/net/": ""}
+    platform = read(write_capture(tmp_path, files))
     assert (platform.portable, platform.desktop) == (portable, desktop)
 
 
