@@ -20,12 +20,13 @@ def read_text(path: str | Path, limit: int = TEXT_LIMIT_BYTES) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise SourceError(f"cannot read {printable(path)}: {error.strerror}") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise SourceError(f"cannot read {printable(path)}: it is not a regular file")
     with os.fdopen(descriptor, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise SourceError(f"cannot read {printable(path)}: it is not a regular file")
         data = stream.read(limit + 1)
     if len(data) > limit:
-        raise SourceError(f"{printable(path)} is larger than {limit // (1024 * 1024)} MiB, which no such file is")
+        raise SourceError(f"{printable(path)} is larger than {limit} bytes, which no such file is")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -36,5 +37,5 @@ def read_text(path: str | Path, limit: int = TEXT_LIMIT_BYTES) -> str:
 
 def printable(value: object) -> str:
     """``value`` as one line of text without control characters, safe to print on a terminal."""
-    text = os.fsencode(value).decode("utf-8", "replace") if isinstance(value, Path | str) else str(value)
+    text = str(value).encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
