@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from advisor.host.base import Host
 from advisor.model.facts import GapState
-from advisor.probes._mountinfo import MountLine
+from advisor.probes._mountinfo import MOUNTINFO, MountLine
 
 CGROUP = "/proc/self/cgroup"
 CPUSET = "/proc/self/cpuset"
+USUAL_POINT = "/sys/fs/cgroup"
 _LINE = re.compile(r"\d+:([^:]*):(/.*)", re.ASCII)
 
 
@@ -50,12 +51,30 @@ def parse_cgroup(text: str) -> Membership:
 
 
 def groups_of(host: Host, controller: str, member: Membership, mounts: tuple[MountLine, ...]) -> Groups | None:
-    """The folders of ``controller``; ``None`` when no mounted hierarchy shows them."""
+    """The folders of ``controller``; ``None`` when no mounted hierarchy shows them: then `unseen` says where."""
     if controller in member.v1:
-        return _first(host, member.v1[controller], [m for m in mounts if _holds(m, controller)], v2=False)
+        return _first(host, member.v1[controller], _mounts_of(controller, member, mounts), v2=False)
     if member.v2 is None:
         return None
-    return _first(host, member.v2, [m for m in mounts if m.fstype == "cgroup2"], v2=True)
+    return _first(host, member.v2, _mounts_of(controller, member, mounts), v2=True)
+
+
+def unseen(host: Host, controller: str, member: Membership, mounts: tuple[MountLine, ...] | None) -> str:
+    """The path that would have to be seen to know of ``controller``, with its gap recorded."""
+    if mounts is None:
+        return MOUNTINFO
+    if not member.v1 and member.v2 is None:
+        return CGROUP
+    point = next((mount.point for mount in _mounts_of(controller, member, mounts)), USUAL_POINT)
+    # Another mount hides it, or none shows it here: what is missing says nothing of limits.
+    host.missed(point, "denied")
+    return point
+
+
+def _mounts_of(controller: str, member: Membership, mounts: tuple[MountLine, ...]) -> list[MountLine]:
+    if controller in member.v1:
+        return [mount for mount in mounts if _holds(mount, controller)]
+    return [mount for mount in mounts if mount.fstype == "cgroup2"]
 
 
 def _holds(mount: MountLine, controller: str) -> bool:
@@ -70,9 +89,6 @@ def _first(host: Host, path: str, mounts: list[MountLine], v2: bool) -> Groups |
     In a container the path may be the host's while the mount shows the container's group as its root.
     """
     seen = [mount for mount in mounts if _there(host, mount.point)]
-    if mounts and not seen:
-        # Another mount hides it: what is missing below says nothing of limits.
-        host.missed(mounts[0].point, "denied")
     for mount in seen:
         below = _below(mount.root, path)
         if below is None or (below and not _there(host, f"{mount.point}/{below}")):

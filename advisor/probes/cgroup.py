@@ -11,9 +11,9 @@ from typing import Annotated
 
 from advisor.host.base import Host
 from advisor.model.facts import Facts, GapState, Volatile
-from advisor.probes._cgroup_folders import CGROUP, CPUSET, Groups, Membership, groups_of, look, parse_cgroup
+from advisor.probes._cgroup_folders import CGROUP, CPUSET, Groups, Membership, groups_of, look, parse_cgroup, unseen
 from advisor.probes._cpulist import parse_cpulist
-from advisor.probes._mountinfo import MOUNTINFO, read_mountinfo
+from advisor.probes._mountinfo import read_mountinfo
 
 UNLIMITED = 1 << 60
 """v1 prints the largest multiple of the page size for "no limit"; it differs with the page size."""
@@ -63,17 +63,16 @@ def read(host: Host) -> Cgroup:
         # A kernel without control groups limits nothing.
         return Cgroup(origin=CGROUP, cpu_limited=False, memory_limited=False, pids_limited=False)
     member = _membership(host, text)
-    mounts = read_mountinfo(host) or ()
-    controllers = ("cpu", "cpuset", "memory", "pids")
-    groups = {name: groups_of(host, name, member, mounts) for name in controllers}
+    mounts = read_mountinfo(host)
     values: dict[str, object] = {}
     origins: dict[str, str] = {}
     for read_part, name in ((_cpu, "cpu"), (_cpuset, "cpuset"), (_memory, "memory"), (_pids, "pids")):
-        found = groups[name]
+        found = groups_of(host, name, member, mounts or ())
         if found is not None:
             read_part(host, found, values, origins)
         else:
-            origins.update((field, MOUNTINFO) for field in Cgroup.model_fields if field.startswith(name + "_"))
+            path = unseen(host, name, member, mounts)
+            origins.update((field, path) for field in Cgroup.model_fields if field.startswith(name + "_"))
     return Cgroup(origin=CGROUP, version=None if text is None else _version(member), **values, origins=origins)  # type: ignore[arg-type]
 
 
@@ -226,6 +225,7 @@ def _memory(host: Host, groups: Groups, values: dict[str, object], origins: dict
         "oom_kills": parse_keyed(look(host, kills)[0] or "").get("oom_kill"),
     }
     origins |= dict.fromkeys(("memory_limited", "memory_limit_bytes"), bound.path)
+    origins |= {"memory_headroom_bytes": bound.path, "memory_high_bytes": bound.path}
     origins |= {"memory_used_bytes": f"{bound.folder}/{usage}", "oom_kills": kills}
     if bound.limited:
         room = _least(host, groups, limit, lambda text, folder: _headroom(host, parse_bytes(text), folder, v2))

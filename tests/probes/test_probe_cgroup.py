@@ -229,4 +229,11 @@ def test_a_hidden_mount_says_nothing_of_limits(tmp_path: Path) -> None:
     host = write_capture(tmp_path, {SELF: "0::/\n", MOUNTINFO: V2_MOUNT})
     cgroup = read(host)
     assert (cgroup.cpu_limited, cgroup.memory_limited) == (None, None)
-    assert host.gaps[V2] == "denied"
+    assert host.gaps[evidence_path(cgroup, "cpu_limited")] == "denied"
+
+
+def test_where_no_hierarchy_is_mounted_limits_are_not_known(tmp_path: Path) -> None:
+    host = write_capture(tmp_path, {SELF: "0::/a\n", MOUNTINFO: "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"})
+    cgroup = read(host)
+    assert (cgroup.version, cgroup.cpu_limited, cgroup.memory_limited) == ("v2", None, None)
+    assert host.gaps[evidence_path(cgroup, "memory_limited")] == "denied"
