@@ -17,9 +17,9 @@ _KERNEL = {
 }  # fmt: skip
 """Interfaces of the kernel and images of packages: nothing that data is put on."""
 _CONTAINERS = re.compile(
-    r"/(?:var/lib/(?:docker|containerd|containers|kubelet|rancher|lxc|lxd|snapd)|run|snap|proc|sys|etc)(?:/|$)"
+    r"/(?:(?:run|snap|proc|sys|etc)(?:/|$)|var/lib/(?:docker|containerd|containers|kubelet|rancher|lxc|lxd|snapd)/)"
 )
-"""Where the runtimes of containers and user sessions mount; such mounts come and go."""
+"""Below these the runtimes of containers and user sessions mount; such mounts come and go."""
 _DEV = re.compile(r"/dev/(?!shm$)")
 _SECRET = re.compile(r"pass|secret|cred|token|key|user|auth", re.IGNORECASE)
 _ADDRESSES = {"addr", "clientaddr", "fsid", "ip", "mon_addr", "mountaddr", "name", "srcaddr", "unc", "domain"}
@@ -52,10 +52,10 @@ def is_passing(point: str, kind: str) -> bool:
 def kept_options(options: Iterable[str]) -> dict[str, str]:
     """Options by name, without credentials, addresses and the layers of overlays; flags have an empty value."""
     pairs = (option.partition("=") for option in options if option)
-    return {name: value for name, _, value in pairs if not _is_private(name)}
+    return {name: value for name, _, value in pairs if not _is_private(name, value)}
 
 
-def _is_private(name: str) -> bool:
-    if name in ("user", "users", "nouser", "user_xattr", "nouser_xattr", "user_id"):
-        return False
+def _is_private(name: str, value: str) -> bool:
+    if not value or name == "user_id":
+        return name in _LAYERS
     return name in _ADDRESSES or name in _LAYERS or _SECRET.search(name) is not None

@@ -1,0 +1,161 @@
+"""GPUs as NVML tells of them, and without it as the bus and the driver's files do."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from advisor.host.base import Host
+from advisor.model.facts import evidence_path
+from advisor.probes.gpu import GpuDevice, parse_model, parse_version, parse_visible, read
+from tests.trees import ALL_ABSENT, write_capture, write_tree
+
+OPEN = (
+    "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build  (x@y)  Tue\nGCC version: 13\n"
+)
+CLOSED = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023\n"
+BUS = "/sys/bus/pci/devices"
+
+
+def answer(index: int, **values: Any) -> dict[str, Any]:
+    """NVML's answers for one GPU."""
+    return {"index": index, "lost": False, "bus_id": f"0000:3{index}:00.0", "gaps": {}, **values}
+
+
+def answers(*gpus: dict[str, Any], **values: Any) -> dict[str, Any]:
+    return {"driver_version": "580.95.05", "cuda_version": "13.0", "gaps": {}, "gpus": list(gpus), "p2p": [], **values}
+
+
+def with_nvml(tmp_path: Path, nvml: dict[str, Any], environment: dict[str, str] | None = None) -> Host:
+    return write_capture(tmp_path, {"/proc/driver/nvidia/version": OPEN}, nvml=nvml, environment=environment or {})
+
+
+def test_nvml_tells_of_every_gpu(tmp_path: Path) -> None:
+    first = answer(
+        0,
+        name="NVIDIA H200",
+        uuid="GPU-11aa",
+        memory_total_bytes=150 << 30,
+        power_limit_milliwatts=700000,
+        nvlinks_active=18,
+        compute_processes=[41, 42],
+        numa_node=None,
+        gaps={"numa_node": "unsupported"},
+    )
+    host = with_nvml(tmp_path, answers(first, answer(1, name="NVIDIA H200", lost=True)))
+    facts = read(host)
+    assert (facts.source, facts.count, facts.visible_count) == ("nvml", 2, 1)
+    assert (facts.driver_version, facts.open_kernel_module, facts.cuda_version) == ("580.95.05", True, "13.0")
+    assert facts.gpus is not None
+    gpu = facts.gpus[0]
+    assert (gpu.name, gpu.pci_address, gpu.vendor, gpu.memory_total_bytes) == (
+        "NVIDIA H200",
+        "0000:30:00.0",
+        "nvidia",
+        150 << 30,
+    )
+    assert (gpu.power_limit_watts, gpu.nvlinks_active, gpu.compute_processes, gpu.lost) == (700.0, 18, (41, 42), False)
+    assert gpu.numa_node is None
+    assert host.gaps[evidence_path(gpu, "numa_node")] == "unsupported"
+
+
+def test_pairs_tell_whether_memory_can_be_shared(tmp_path: Path) -> None:
+    pair = {"a": 0, "b": 1, "read": 0, "write": 3, "nvlink": None, "gaps": {"nvlink": "unsupported"}}
+    host = with_nvml(tmp_path, answers(answer(0), answer(1), p2p=[pair]))
+    (peer,) = read(host).peers or ()
+    assert (peer.a, peer.b, peer.read, peer.write, peer.nvlink) == (0, 1, True, False, None)
+    assert host.gaps[evidence_path(peer, "nvlink")] == "unsupported"
+
+
+def test_the_environment_takes_gpus_away(tmp_path: Path) -> None:
+    host = with_nvml(tmp_path, answers(answer(0), answer(1)), {"CUDA_VISIBLE_DEVICES": "1"})
+    assert (read(host).count, read(host).visible_count) == (2, 1)
+
+
+def bus(vendor: str = "0x10de") -> dict[str, str]:
+    """Two GPUs and the display of a management controller."""
+    devices = {"0000:0f:00.0": ("0x030200", vendor), "0000:07:00.0": ("0x030200", vendor)}
+    devices["0000:02:00.0"] = ("0x030000", "0x1a03")
+    return {
+        f"{BUS}/{address}/{name}": text
+        for address, codes in devices.items()
+        for name, text in zip(("class", "vendor"), codes, strict=True)
+    }
+
+
+def test_without_nvml_the_bus_tells(tmp_path: Path) -> None:
+    information = "Model: \t\t NVIDIA A100-SXM4-80GB\nIRQ:   \t\t 200\nGPU UUID: \t GPU-????\n"
+    tree = {**bus(), "/proc/driver/nvidia/gpus/0000:0f:00.0/information": information}
+    host = write_tree(tmp_path, {**tree, "/proc/driver/nvidia/version": CLOSED})
+    facts = read(host)
+    assert (facts.source, facts.count, facts.visible_count) == ("pci", 2, None)
+    assert (facts.driver_version, facts.open_kernel_module) == ("535.104.05", False)
+    assert [(gpu.index, gpu.pci_address, gpu.vendor, gpu.name) for gpu in facts.gpus or ()] == [
+        (0, "0000:07:00.0", "nvidia", None),
+        (1, "0000:0f:00.0", "nvidia", "NVIDIA A100-SXM4-80GB"),
+    ]
+    assert evidence_path(facts, "driver_version") == "/proc/driver/nvidia/version"
+
+
+def test_where_only_the_driver_tells_its_folders_count(tmp_path: Path) -> None:
+    host = write_tree(tmp_path, {"/proc/driver/nvidia/gpus/0004:04:00.0/information": "Model: Tesla V100\n"})
+    assert [(gpu.pci_address, gpu.name) for gpu in read(host).gpus or ()] == [("0004:04:00.0", "Tesla V100")]
+
+
+def test_cards_without_a_driver_are_there_but_not_visible(tmp_path: Path) -> None:
+    facts = read(write_capture(tmp_path, bus(), absent=[*ALL_ABSENT, "nvml"], environment={}))
+    assert (facts.count, facts.visible_count) == (2, 0)
+
+
+def test_amd_cards_are_visible_through_their_device(tmp_path: Path) -> None:
+    tree = {**bus("0x1002"), "/dev/kfd": ""}
+    facts = read(write_capture(tmp_path, tree, environment={"HIP_VISIBLE_DEVICES": "0"}))
+    assert (facts.count, facts.visible_count) == (2, 1)
+    assert {gpu.vendor for gpu in facts.gpus or ()} == {"amd"}
+
+
+def test_no_card_is_known_only_where_absence_is(tmp_path: Path) -> None:
+    known = read(write_capture(tmp_path / "capture", {}, environment={}))
+    assert (known.gpus, known.count, known.visible_count) == ((), 0, 0)
+    unknown = read(write_tree(tmp_path / "tree", {}))
+    assert (unknown.gpus, unknown.count, unknown.visible_count) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (OPEN, ("580.95.05", True)),
+        (CLOSED, ("535.104.05", False)),
+        ("NVRM version: something else\n", (None, None)),
+        ("", (None, None)),
+    ],
+    ids=["open", "closed", "odd", "empty"],
+)
+def test_driver_versions(text: str, expected: tuple[str | None, bool | None]) -> None:
+    assert parse_version(text) == expected
+
+
+@pytest.mark.parametrize(("text", "model"), [("Model: \t X 1\nIRQ: 2", "X 1"), ("Model:\n", None), ("", None)])
+def test_models(text: str, model: str | None) -> None:
+    assert parse_model(text) == model
+
+
+GPUS = [GpuDevice(index=0, uuid="GPU-aa11"), GpuDevice(index=1, uuid="GPU-bb22"), GpuDevice(index=2)]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("0,1,2", 3),
+        (" 2 , 0", 2),
+        ("", 0),
+        ("-1", 0),
+        ("0,9,1", 1),
+        ("NoDevFiles", 0),
+        ("GPU-aa,GPU-bb22", 2),
+        ("GPU-cc,0", 0),
+        ("MIG-1/2/0,MIG-1/3/0", 2),
+    ],
+)
+def test_lists_of_visible_gpus(text: str, count: int) -> None:
+    assert parse_visible(text, GPUS) == count
