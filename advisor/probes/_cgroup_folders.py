@@ -66,8 +66,9 @@ def unseen(host: Host, controller: str, member: Membership, mounts: tuple[MountL
     if not member.v1 and member.v2 is None:
         return CGROUP
     point = next((mount.point for mount in _mounts_of(controller, member, mounts)), USUAL_POINT)
-    # Another mount hides it, or none shows it here: what is missing says nothing of limits.
-    host.missed(point, "denied")
+    if host.names(point) is not None or host.gaps.get(point) == "absent":
+        # Another mount hides it, or none shows it here: what is missing says nothing of limits.
+        host.missed(point, "denied")
     return point
 
 
