@@ -63,8 +63,6 @@ def unseen(host: Host, controller: str, member: Membership, mounts: tuple[MountL
     """The path that would have to be seen to know of ``controller``, with its gap recorded."""
     if mounts is None:
         return MOUNTINFO
-    if not member.v1 and member.v2 is None:
-        return CGROUP
     point = next((mount.point for mount in _mounts_of(controller, member, mounts)), USUAL_POINT)
     if host.names(point) is not None or host.gaps.get(point) == "absent":
         # Another mount hides it, or none shows it here: what is missing says nothing of limits.

@@ -71,7 +71,11 @@ def read(host: Host) -> Cgroup:
         if found is not None:
             read_part(host, found, values, origins)
         else:
-            path = unseen(host, name, member, mounts)
+            if text is not None and member.v2 is None and name not in member.v1 and name != "cpuset":
+                # No hierarchy has this controller, so nobody can have set a limit.
+                values[f"{name}_limited"] = False
+                continue
+            path = CGROUP if text is None else unseen(host, name, member, mounts)
             origins.update((field, path) for field in Cgroup.model_fields if field.startswith(name + "_"))
     return Cgroup(origin=CGROUP, version=None if text is None else _version(member), **values, origins=origins)  # type: ignore[arg-type]
 

@@ -237,3 +237,10 @@ def test_where_no_hierarchy_is_mounted_limits_are_not_known(tmp_path: Path) -> N
     cgroup = read(host)
     assert (cgroup.version, cgroup.cpu_limited, cgroup.memory_limited) == ("v2", None, None)
     assert host.gaps[evidence_path(cgroup, "memory_limited")] == "denied"
+
+
+def test_a_controller_that_no_hierarchy_has_limits_nothing(tmp_path: Path) -> None:
+    files = {SELF: "1:cpuset:/\n", MOUNTINFO: "31 23 0:21 / /dev/cpuset rw - cgroup cgroup rw,cpuset\n"}
+    cgroup = read(write_tree(tmp_path, {**files, "/dev/cpuset/cpuset.cpus": "0-3\n"}))
+    assert (cgroup.version, cgroup.cpu_limited, cgroup.memory_limited) == ("v1", False, False)
+    assert cgroup.cpuset_cpus == (0, 1, 2, 3)
