@@ -130,17 +130,24 @@ def _len_of(compiler: Compiler, node: ast.expr) -> Part:
 def _any_all(compiler: Compiler, name: str, arguments: list[ast.expr]) -> Part:
     items, decides = _items(compiler, name, arguments, ("bool",)), name == "any"
 
-    def run(run: Run) -> Any:
-        unknown: list[Unknown] = []
+    return Part(BOOL, lambda run: _decided(items, run, decides))
+
+
+def _decided(items: Items, run: Run, decides: bool) -> Any:
+    """Whether any item is ``decides``; the first that is settles it, also over unknown ones."""
+    unknown: list[Unknown] = []
+    try:
         for guard, value in _values(items, run):
             if guard is True and value is decides:
                 return decides
             # An item that decides nothing whether it is in or not cannot make the result unknown.
             if isinstance(value, Unknown) or value is decides:
                 unknown += [u for u in (guard, value) if isinstance(u, Unknown)]
-        return unknowns(*unknown) or not decides
-
-    return Part(BOOL, run)
+    except Defective:
+        # Had the unknown item decided, this one would never have been computed.
+        if not unknown:
+            raise
+    return unknowns(*unknown) or not decides
 
 
 def _values(items: Items, run: Run) -> Iterator[tuple[Any, Any]]:

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from advisor.model.facts import marks
@@ -20,7 +21,7 @@ from advisor.rulebook.language_types import (
     joined,
     ordered,
 )
-from advisor.rulebook.language_values import Run, Unknown, computed, contains, kleene, negated, unknowns
+from advisor.rulebook.language_values import Defective, Run, Unknown, computed, contains, kleene, negated, unknowns
 
 CONSTANTS: Mapping[str, int] = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
@@ -152,7 +153,10 @@ def _if_else(compiler: Compiler, node: ast.IfExp) -> Part:
         decided = test.run(run)
         if not isinstance(decided, Unknown):
             return (yes if decided else no).run(run)
-        either = yes.run(run), no.run(run)
+        try:
+            either = yes.run(run), no.run(run)
+        except Defective:
+            return decided  # of a branch that may not be the one
         # When both branches agree, the question does not matter.
         agree = unknowns(*either) is None and either[0] == either[1]
         return either[0] if agree else unknowns(decided, *either)
@@ -184,15 +188,20 @@ def _compare(compiler: Compiler, node: ast.Compare) -> Part:
     def run(run: Run) -> Any:
         # Each operand is computed once, and only as far as Python would go.
         values = [parts[0].run(run)]
-
-        def steps() -> Any:
-            for test, part in zip(tests, parts[1:], strict=True):
-                values.append(part.run(run))
-                yield lambda run, test=test: test(values[-2], values[-1])
-
-        return kleene(steps(), run, decides=False)
+        steps = (partial(_step, test, part, values) for test, part in zip(tests, parts[1:], strict=True))
+        return kleene(steps, run, decides=False)
 
     return Part(BOOL, run)
+
+
+def _step(test: Callable[[Any, Any], Any], part: Part, values: list[Any], run: Run) -> Any:
+    """One comparison of a chain; its right operand is added to ``values``."""
+    try:
+        values.append(part.run(run))
+    except Defective:
+        values.append(Unknown(()))
+        raise
+    return test(values[-2], values[-1])
 
 
 def _test(compiler: Compiler, op: ast.cmpop, nodes: list[ast.expr], parts: list[Part]) -> Callable[[Any, Any], Any]:

@@ -152,12 +152,13 @@ def _settled(value: Any, unknown: Unknown) -> Any:
 def unknowns(*values: Any) -> Unknown | None:
     """All unknowns among the values and inside their lists as one; ``None`` when everything is known."""
     found: dict[Missing, None] = {}
+    any_unknown = False
     for value in values:
-        if isinstance(value, Unknown):
-            found.update(dict.fromkeys(value.missing))
-        elif isinstance(value, tuple) and (inner := unknowns(*value)):
+        inner = unknowns(*value) if isinstance(value, tuple) else value
+        if isinstance(inner, Unknown):
+            any_unknown = True
             found.update(dict.fromkeys(inner.missing))
-    return Unknown(tuple(found)[:_MISSING_LIMIT]) if found else None
+    return Unknown(tuple(found)[:_MISSING_LIMIT]) if any_unknown else None
 
 
 def kleene(steps: Iterable[Callable[[Run], Any]], run: Run, decides: bool) -> Any:
