@@ -45,6 +45,8 @@ class Asked:
     ranks: int
     global_batch: int | None
     limits: Limits
+    step_time: float | None = None
+    """Seconds of training to stand for the step that the workload lacks."""
     fresh: bool = False
     storage: str | None = None
     quiet: bool = False
@@ -144,7 +146,7 @@ def _record(described: Described, asked: Asked, parts: Mapping[str, Part], job: 
         global_batch_origin=job.batching.origin,
         ranks=asked.ranks,
         baseline=job.baseline,
-        headroom=headroom(base),
+        headroom=headroom(base, described.declared.has_step or asked.step_time is not None),
         space=outcome.space.parameters,
         stopped=outcome.stopped,
         choice=choose(outcome.trials, job.baseline),

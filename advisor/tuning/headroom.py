@@ -7,14 +7,14 @@ LEAST_WAIT = 0.03
 """A loop that waits less than this share of its time for data gains nothing from a better loader."""
 
 
-def headroom(measurement: Measurement | None) -> str:
-    """One sentence for the report, before any search."""
+def headroom(measurement: Measurement | None, trained: bool) -> str:
+    """One sentence for the report, before any search; ``trained``: the loop did more than take batches."""
     if measurement is None:
         return "the baseline was not measured"
     if rate(measurement) is None:
         return f"the baseline could not be measured: {measurement.outcome}"
     share = measurement.wait_share
-    if share is None or not measurement.step_seconds:
+    if share is None or not trained:
         return "the loader was measured alone, without a training step: how fast it must be is not known (--step-time)"
     if share >= 1:
         return "the loop did nothing but wait for data"
