@@ -101,6 +101,8 @@ def chosen_gid(gids: Sequence[Gid] | None, roce: bool | None) -> Gid | None:
     best = next((gid for gid in gids if gid.index == 0), None)
     if not roce:
         return best
+    if any(gid.ipv4_mapped and gid.type is None for gid in gids):
+        return None
     for gid in gids:
         if not gid.ipv4_mapped or gid is best:
             continue
