@@ -37,7 +37,9 @@ def load(name: str, data: str | None) -> Loaded:
     from advisor.workloads.user import make
 
     made, fingerprint = make(name)
-    return _loaded(made if isinstance(made, Workload) else Workload(made), not isinstance(made, Workload), fingerprint, name)
+    return _loaded(
+        made if isinstance(made, Workload) else Workload(made), not isinstance(made, Workload), fingerprint, name
+    )
 
 
 def _loaded(workload: Workload, bare: bool, fingerprint: str, name: str) -> Loaded:
