@@ -18,6 +18,8 @@ IOMMU_GROUPS = "/sys/kernel/iommu_groups"
 _NO_WIDTH = (0, 63, 255)
 """What the kernel prints when the link does not answer."""
 _UPSTREAM = {"upstream_max_link_speed_gts": "max_link_speed", "upstream_max_link_width": "max_link_width"}
+_NOT_OF_BRIDGES = ("subsystem_vendor", "subsystem_device", "local_cpulist", "iommu_group", "virtual_functions")
+"""Files that are not read of bridges: a big host has a hundred of them."""
 _AER = {
     "correctable_errors": "aer_dev_correctable",
     "nonfatal_errors": "aer_dev_nonfatal",
@@ -49,7 +51,9 @@ class Device(Facts):
     upstream: Annotated[str | None, "address of the bridge right above it; none: it sits on the root bus"] = None
     upstream_max_link_speed_gts: Annotated[float | None, "GT/s per lane that the bridge above can"] = None
     upstream_max_link_width: Annotated[int | None, "lanes that the bridge above has"] = None
-    path: Annotated[tuple[str, ...], "addresses from the root port down to the device itself"] = ()
+    path: Annotated[
+        tuple[str, ...], "addresses from the root port down to the device itself; of bridges, see upstream"
+    ] = ()
     root: Annotated[str | None, "the root complex: pci0000:3a"] = None
     iommu_group: Annotated[str | None, File("iommu_group"), "none: no IOMMU works on it"] = None
     iommu_type: Annotated[str | None, "identity (passes through), DMA or DMA-FQ (translated)"] = None
@@ -94,41 +98,48 @@ def _device(host: Host, address: str, kind: str, class_code: str | None, vendor:
     folder = f"{PCI_DEVICES}/{address}"
     names = host.names(folder) or ()
     real = host.real(folder) or folder
-    chain = pci_chain(real)
     node, near = near_numa_node(host, f"{folder}/numa_node", real)
     origins = {} if near == f"{folder}/numa_node" else {"near_numa_node": near}
-    upstream = _upstream(host, folder, chain, real, origins)
-    group = link_name(host, f"{folder}/iommu_group")
-    origins["iommu_type"] = f"{IOMMU_GROUPS}/{group}/type" if group else f"{folder}/iommu_group"
-    codes = {
-        name: _code(host, f"{folder}/{name}") for name in ("vendor", "device", "subsystem_vendor", "subsystem_device")
-    }
-    errors = {
-        field: parse_errors(host.text(f"{folder}/{name}")) if name in names else None for field, name in _AER.items()
+    given = {
+        **{
+            field: parse_errors(host.text(f"{folder}/{name}")) if name in names else None
+            for field, name in _AER.items()
+        },
+        **_link(host, folder),
+        **_upstream(host, folder, pci_chain(real), real, origins),
+        **(dict.fromkeys(_NOT_OF_BRIDGES) if kind == "bridge" else _endpoint(host, folder, names, real, origins)),
     }
     return read_fields(
         host,
         Device,
         folder,
-        **{**codes, "vendor": vendor or codes["vendor"]},
-        **errors,
-        **_link(host, folder),
-        **upstream,
+        **given,
         address=address,
         kind=kind,
+        vendor=vendor or _code(host, f"{folder}/vendor"),
+        device=_code(host, f"{folder}/device"),
         class_code=class_code,
         driver=link_name(host, f"{folder}/driver"),
-        numa_node=None if origins.get("near_numa_node") else node,
+        numa_node=None if "near_numa_node" in origins else node,
         near_numa_node=node,
-        numa_node_unset=_unset(host, f"{folder}/numa_node"),
-        path=chain,
-        root=_root(real),
-        iommu_group=group,
-        iommu_type=host.text(origins["iommu_type"]) if group else None,
-        virtual_function="physfn" in names if names else None,
-        virtual_functions=_number(host, f"{folder}/sriov_numvfs") if "sriov_numvfs" in names else None,
         origins=origins,
     )
+
+
+def _endpoint(host: Host, folder: str, names: tuple[str, ...], real: str, origins: dict[str, str]) -> dict[str, object]:
+    """What only matters of devices that are no bridges; ``origins`` gets where the type of the IOMMU group stands."""
+    group = link_name(host, f"{folder}/iommu_group")
+    origins["iommu_type"] = f"{IOMMU_GROUPS}/{group}/type" if group else f"{folder}/iommu_group"
+    return {
+        "subsystem_vendor": _code(host, f"{folder}/subsystem_vendor"),
+        "subsystem_device": _code(host, f"{folder}/subsystem_device"),
+        "path": pci_chain(real),
+        "root": _root(real),
+        "iommu_group": group,
+        "iommu_type": host.text(origins["iommu_type"]) if group else None,
+        "virtual_function": "physfn" in names if names else None,
+        "virtual_functions": _number(host, f"{folder}/sriov_numvfs") if "sriov_numvfs" in names else None,
+    }
 
 
 def _upstream(host: Host, folder: str, chain: tuple[str, ...], real: str, origins: dict[str, str]) -> dict[str, object]:

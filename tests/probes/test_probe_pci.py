@@ -70,6 +70,13 @@ def test_only_bridges_above_what_matters_are_listed(tmp_path: Path) -> None:
     assert pci.count == 5
 
 
+def test_of_bridges_only_links_and_nodes_are_read(tmp_path: Path) -> None:
+    port = device(PORT, "0x060400", "0x8086", max_link_width="16", numa_node="0", local_cpulist="0-7")
+    pci = machine(tmp_path, {**port, **device(GPU, "0x030200", "0x10de")}, PORT, GPU)
+    bridge = by_address(pci)["0000:3a:00.0"]
+    assert (bridge.max_link_width, bridge.near_numa_node, bridge.local_cpulist, bridge.path) == (16, 0, None, ())
+
+
 @pytest.mark.parametrize(
     ("own", "above", "numa_node", "near", "path"),
     [
