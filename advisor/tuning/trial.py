@@ -1,236 +1,208 @@
-"""One trial: a process of its own in a session of its own, watched, limited, ended as a tree, and judged."""
+"""One measured trial: a `TrialRequest` in, a `Measurement` out, whatever the workload does in between.
 
+    advisor ── supervisor (processes.py) ── child (child.py) ── DataLoader workers
+
+The supervisor lives only for the trial and is the subreaper of all that the child starts, so "everything below it" is
+the trial and nothing else: it is watched, killed and cleaned up as a whole, also when advisor itself dies.
+"""
+
+import contextlib
 import json
-import math
 import os
+import selectors
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import advisor
 from advisor.errors import WorkloadError
 from advisor.model.trial import Config, Measurement
-from advisor.tuning import processes, shm
-from advisor.tuning.outcome import End, Stopped, judged, warnings_in
+from advisor.tuning.outcome import Ending, classify, ending_from, measurement_from
 
-MEMORY_SHARE = 0.8
-"""Of the memory that is available now: what a trial may use when nobody says otherwise."""
-_CHILD = Path(__file__).resolve().parent / "child.py"
-_POLL_SECONDS = 0.1
-_PSS_SECONDS = 1.0
-"""Reading exact memory costs the trial's processes a little time, so it is not done at each poll."""
-_GRACE_SECONDS = 5.0
-"""Beyond the trial's own limit, for it to end by itself and tell what it measured."""
-_LOG_BYTES = 64 * 1024
-_RESULT_BYTES = 4 * 1024 * 1024
+PACKAGE = Path(advisor.__file__).resolve().parent
+GRACE_SECONDS = 30.0
+"""What a supervisor may take beyond the trial's limit to kill and clean up before it is given up."""
+DESCRIBE_SECONDS = 120.0
+Progress = Callable[[str], None]
+
+# The child's script lies in a folder that holds nothing but itself and a link to advisor: the interpreter may be the
+# user's own, and the folder that advisor is installed in would bring its torch and numpy along.
+_CHILD_SCRIPT = """\
+import os, sys
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+if __name__ == "__main__":
+    if sys.version_info < (3, 10):
+        import json
+        said = "%s is Python %d.%d; a trial needs 3.10 or newer" % ((sys.executable,) + sys.version_info[:2])
+        with open(os.path.join(sys.path[0], "events"), "a") as events:
+            events.write(json.dumps({"failure": {"workload_error": said, "text": said}}) + "\\n")
+        sys.exit(1)
+    from advisor.tuning.child import main
+    main(sys.path[0])
+"""
+_SUPERVISOR_SCRIPT = """\
+import os, sys
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from advisor.tuning.processes import main
+main()
+"""
 
 
 @dataclass(frozen=True)
 class TrialRequest:
-    """What to measure and within which limits."""
+    """What is to be measured, in which interpreter, and within which limits."""
 
     config: Config
     workload: str
     """``image-files``, ``FILE.py:factory`` or ``package.module:factory``."""
-    python: str
-    """The interpreter that trains."""
-    seconds: float
-    """Time limit of the whole trial."""
     data: str | None = None
+    python: str = sys.executable
+    seconds: float = 60.0
+    """Time limit of the whole child, start-up included."""
     windows: int = 3
     window_seconds: float = 2.0
     step_time: float | None = None
-    """Seconds that a step is taken to last when the workload has none."""
+    """Seconds that stand in for a training step of one micro-batch when the workload has none."""
     slice_index: int = 0
+    """Which part of the seeded permutation of the data set is read."""
     mode: str = "train"
-    """``train``, or ``loader``: batches are taken and dropped."""
+    """``train``, or ``loader``: the loader alone even if the workload has a step."""
     memory_limit_bytes: int | None = None
-    """``None``: a share of what is available."""
+    """The trial is stopped when its processes together need more; ``None``: most of what is available."""
 
 
 @dataclass(frozen=True)
 class WorkloadDescription:
-    """What a workload says of itself."""
+    """What a workload declares and what it would run on, as its own interpreter tells."""
 
-    declared: Mapping[str, Any]
-    """batch_size, num_workers, prefetch_factor, global_batch, accumulation, pin_memory, persistent_workers."""
+    title: str
     has_step: bool
-    bare: bool
     iterable: bool
-    length: int | None
+    sample_count: int | None
+    """``None``: the data set does not tell its length."""
+    sample_bytes: int | None
+    """Of the tensors of its first sample; ``None``: it has none, or the sample could not be loaded in time."""
     fingerprint: str
-    python: str
-    torch: str
+    """Changes when the data set changes."""
+    code: str
+    """Changes when the workload's code changes."""
+    batch_size: int | None
+    num_workers: int | None
+    prefetch_factor: int | None
+    accumulation: int | None
+    global_batch: int | None
+    pin_memory: bool | None
+    persistent_workers: bool | None
     start_method: str
-    accelerators: int
-    accelerator_names: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    python_version: str
+    torch_version: str
+    devices: tuple[str, ...]
+    """Names of the accelerators that torch can use."""
+    device: str
+    """Where the step runs: ``cpu``, ``cuda``."""
 
 
-def run_trial(request: TrialRequest) -> Measurement:
-    """Measures one configuration. Never raises for what the trial does; leaves no process and no shared memory."""
-    document = {**asdict(request), "task": "measure"}
-    limit = request.memory_limit_bytes or int(processes.available_bytes() * MEMORY_SHARE)
-    watched = _run(document, request.python, request.seconds, limit)
-    outcome, message = judged(watched.end)
-    told = _told(watched.end.result) if outcome == "ok" else {}
-    if outcome == "ok" and not told:
-        outcome, message = "user-error", "the trial's result is not what the trial program writes"
-    return Measurement(
-        outcome=outcome,
-        message=message,
-        **told,
-        peak_rss_bytes=watched.peak_bytes or None,
-        peak_shm_bytes=watched.peak_shm_bytes,
-        warnings=warnings_in(watched.end.log),
-    )
+def run_trial(request: TrialRequest, on_progress: Progress | None = None) -> Measurement:
+    """The measurement of one trial. Only Ctrl-C raises; then the trial is gone too."""
+    return measurement_from(_supervised(request, "measure", on_progress))
 
 
-def describe_workload(workload: str, data: str | None, python: str, seconds: float = 300.0) -> WorkloadDescription:
-    """What the workload declares, asked of a process that loads it. Raises WorkloadError, one sentence."""
-    document = {"task": "describe", "workload": workload, "data": data}
-    limit = int(processes.available_bytes() * MEMORY_SHARE)
-    watched = _run(document, python, seconds, limit)
-    outcome, message = judged(watched.end)
-    if outcome != "ok":
-        raise WorkloadError(message if outcome == "user-error" else f"loading {workload} failed ({outcome}): {message}")
-    assert watched.end.result is not None
-    known = {name: watched.end.result.get(name) for name in WorkloadDescription.__dataclass_fields__}
-    known["accelerator_names"] = tuple(known["accelerator_names"] or ())
-    known["warnings"] = warnings_in(watched.end.log)
-    return WorkloadDescription(**known)  # type: ignore[arg-type]
+def describe_workload(request: TrialRequest, on_progress: Progress | None = None) -> WorkloadDescription:
+    """What ``request.workload`` declares; raises WorkloadError when it cannot be loaded."""
+    ending = _supervised(request, "describe", on_progress)
+    if ending.result is None:
+        _, message = classify(ending)
+        raise WorkloadError(message)
+    told = dict(ending.result)
+    return WorkloadDescription(**{**told, "devices": tuple(told["devices"])})
 
 
-@dataclass
-class _Watched:
-    """A trial that has ended."""
-
-    end: End
-    peak_bytes: int = 0
-    peak_shm_bytes: int | None = None
-
-
-@dataclass
-class _Watch:
-    """What is known of a running trial."""
-
-    process: "subprocess.Popen[bytes]"
-    tree: processes.Tree
-    deadline: float
-    limit_bytes: int
-    shm_before: int | None
-    peak_bytes: int = 0
-    peak_shm_bytes: int = 0
-    weighed: float = field(default_factory=lambda: -math.inf)
-
-    def until_end(self) -> Stopped:
-        """Waits for the trial's end or for a limit, whichever is first, and says which limit."""
-        while True:
-            try:
-                self.process.wait(_POLL_SECONDS)
-                return ""
-            except subprocess.TimeoutExpired:
-                if self._too_heavy():
-                    return "memory"
-                if time.monotonic() > self.deadline:
-                    return "time"
-
-    def _too_heavy(self) -> bool:
-        resident = self.tree.rss_bytes()
-        if self.shm_before is not None:
-            self.peak_shm_bytes = max(self.peak_shm_bytes, (shm.used_bytes() or 0) - self.shm_before)
-        if resident <= self.limit_bytes and time.monotonic() - self.weighed < _PSS_SECONDS:
-            return False
-        exact = self.tree.pss_bytes()
-        self.weighed = time.monotonic()
-        self.peak_bytes = max(self.peak_bytes, exact)
-        return exact > self.limit_bytes
-
-
-def _run(document: Mapping[str, Any], python: str, seconds: float, limit_bytes: int) -> _Watched:
-    """Runs the trial program to its end; whatever happens here, none of its processes is left."""
-    with ExitStack() as stack:
-        folder = tempfile.mkdtemp(prefix="advisor-trial-")
-        stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        stack.enter_context(processes.adopting())
-        segments, kills = shm.entries(), processes.oom_kills()
-        others = processes.own_children()
-        process = _start(document, python, folder)
-        tree = processes.Tree.of(process.pid, others)
-        stack.callback(lambda: shm.sweep(segments, tree.seen))
-        stack.callback(process.wait)
-        stack.callback(tree.kill)
-        watch = _Watch(process, tree, time.monotonic() + seconds + _GRACE_SECONDS, limit_bytes, shm.used_bytes())
-        stopped = watch.until_end()
-        tree.kill()
-        end = End(
-            returncode=process.wait(),
-            stopped=stopped,
-            result=_result(folder),
-            log=_tail(os.path.join(folder, "log")),
-            oom_kills=processes.oom_kills() - kills,
-            limit=f"{limit_bytes / 1024**2:.0f} MiB" if stopped == "memory" else f"{seconds:g} s",
-        )
-    return _Watched(end, watch.peak_bytes, None if watch.shm_before is None else watch.peak_shm_bytes)
-
-
-def _start(document: Mapping[str, Any], python: str, folder: str) -> "subprocess.Popen[bytes]":
-    """Starts the trial program in a session of its own. Raises WorkloadError when there is no such interpreter."""
-    request = os.path.join(folder, "request.json")
-    with open(request, "w", encoding="utf-8") as stream:
-        json.dump({**document, "parent": os.getpid()}, stream)
-    temporary = os.path.join(folder, "tmp")
-    os.mkdir(temporary)
-    environment = {**os.environ, "TMPDIR": temporary, "PYTHONUNBUFFERED": "1"}
-    command = [python, str(_CHILD), request, os.path.join(folder, "result.json")]
-    with open(os.path.join(folder, "log"), "wb") as log:
-        try:
-            return subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
-            )
-        except OSError as error:
-            raise WorkloadError(f"cannot start {python}: {error.strerror}; give --python an interpreter") from None
-
-
-def _result(folder: str) -> Mapping[str, Any] | None:
-    """What the trial wrote, if it wrote a JSON object. User code runs beside it, so it is not trusted."""
-    try:
-        with open(os.path.join(folder, "result.json"), encoding="utf-8") as stream:
-            document = json.loads(stream.read(_RESULT_BYTES))
-    except (OSError, ValueError, RecursionError):
-        return None
-    return document if isinstance(document, dict) else None
-
-
-def _tail(path: str) -> str:
-    try:
-        with open(path, "rb") as stream:
-            stream.seek(max(os.path.getsize(path) - _LOG_BYTES, 0))
-            return stream.read(_LOG_BYTES).decode("utf-8", "replace")
-    except OSError:
-        return ""
-
-
-def _told(result: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The fields of a Measurement in a result; nothing when a figure is missing or is no figure."""
-    if result is None:
-        return {}
-    try:
-        vram = result["peak_vram_bytes"]
-        told = {
-            "samples_per_second": tuple(float(x) for x in result["samples_per_second"]),
-            "wait_share": float(result["wait_share"]),
-            "startup_seconds": float(result["startup_seconds"]),
-            "step_seconds": tuple(float(x) for x in result["step_seconds"]),
-            "batch_bytes": int(result["batch_bytes"]),
-            "peak_vram_bytes": None if vram is None else int(vram),
-            "notes": {str(k): v for k, v in result["notes"].items() if isinstance(v, int | float | str)},
+def _supervised(request: TrialRequest, task: str, on_progress: Progress | None) -> Ending:
+    with _trial_folder(request, task) as folder, _supervisor(folder) as process:
+        order = {
+            "python": request.python,
+            "folder": str(folder),
+            "seconds": request.seconds,
+            "memory_limit_bytes": request.memory_limit_bytes,
         }
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return {}
-    return told if told["samples_per_second"] else {}
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(order).encode() + b"\n")
+            process.stdin.flush()
+        told = _listen(process, time.monotonic() + request.seconds + GRACE_SECONDS, on_progress)
+    if told is None:
+        return Ending(ended_by="supervisor lost")
+    return ending_from(told)
+
+
+@contextlib.contextmanager
+def _trial_folder(request: TrialRequest, task: str) -> Iterator[Path]:
+    """The folder of one trial: scripts, request, events, and what the child believes to be /tmp."""
+    folder = Path(tempfile.mkdtemp(prefix="advisor-trial-"))
+    try:
+        (folder / "advisor").symlink_to(PACKAGE, target_is_directory=True)
+        (folder / "trial_child.py").write_text(_CHILD_SCRIPT, "utf-8")
+        (folder / "trial_supervisor.py").write_text(_SUPERVISOR_SCRIPT, "utf-8")
+        (folder / "request.json").write_text(json.dumps({**asdict(request), "task": task}), "utf-8")
+        (folder / "tmp").mkdir()
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _supervisor(folder: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    process = subprocess.Popen(
+        [sys.executable, str(folder / "trial_supervisor.py")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C reaches advisor alone, which then ends the trial in order
+    )
+    try:
+        yield process
+    finally:
+        _dismiss(process)
+
+
+def _dismiss(process: "subprocess.Popen[bytes]") -> None:
+    """Ends a supervisor: closing its standard input is the order to kill the trial and clean up."""
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.close()
+    try:
+        process.wait(GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()  # the child's parent-death signal takes it along
+        process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+def _listen(process: "subprocess.Popen[bytes]", until: float, on_progress: Progress | None) -> Mapping[str, Any] | None:
+    """The supervisor's last word; ``None`` when it gave none in time."""
+    assert process.stdout is not None
+    stream = process.stdout.fileno()
+    pending = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(stream, selectors.EVENT_READ)
+        while (left := until - time.monotonic()) > 0:
+            if not selector.select(left):
+                continue
+            chunk = os.read(stream, 65536)
+            if not chunk:
+                return None
+            *lines, pending = (pending + chunk).split(b"\n")
+            for line in lines:
+                told = json.loads(line)
+                if "ending" in told:
+                    return dict(told["ending"])
+                if on_progress is not None:
+                    on_progress(told["progress"])
+    return None
