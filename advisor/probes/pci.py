@@ -18,7 +18,14 @@ IOMMU_GROUPS = "/sys/kernel/iommu_groups"
 _NO_WIDTH = (0, 63, 255)
 """What the kernel prints when the link does not answer."""
 _UPSTREAM = {"upstream_max_link_speed_gts": "max_link_speed", "upstream_max_link_width": "max_link_width"}
-_NOT_OF_BRIDGES = ("subsystem_vendor", "subsystem_device", "local_cpulist", "iommu_group", "virtual_functions")
+_NOT_OF_BRIDGES = (
+    "subsystem_vendor",
+    "subsystem_device",
+    "local_cpulist",
+    "iommu_group",
+    "virtual_functions",
+    "numa_node_unset",
+)
 """Files that are not read of bridges: a big host has a hundred of them."""
 _AER = {
     "correctable_errors": "aer_dev_correctable",
@@ -137,6 +144,7 @@ def _endpoint(host: Host, folder: str, names: tuple[str, ...], real: str, origin
         "root": _root(real),
         "iommu_group": group,
         "iommu_type": host.text(origins["iommu_type"]) if group else None,
+        "numa_node_unset": None if (node := host.text(f"{folder}/numa_node")) is None else node.strip() == "-1",
         "virtual_function": "physfn" in names if names else None,
         "virtual_functions": _number(host, f"{folder}/sriov_numvfs") if "sriov_numvfs" in names else None,
     }

@@ -1,0 +1,307 @@
+"""A node on which nothing is wrong, and the same node with one thing wrong at a time."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from advisor.commands._rules import evaluated
+from advisor.commands._snapshot import probe_host
+from advisor.model.finding import Report
+from advisor.model.job import Job
+from tests.trees import write_capture, write_link
+
+CPU = "/sys/devices/system/cpu"
+JOB = Job(ranks=2, data_path="/data/images", output_path="/ckpt/run1")
+GPUS = {"0000:3b:00.0": "0000:3a:00.0", "0000:af:00.0": "0000:ae:00.0"}
+NICS = {"0000:5e:00.0": "0000:5d:00.0", "0000:d8:00.0": "0000:d7:00.0"}
+DRIVE = {"0000:1b:00.0": "0000:1a:00.0"}
+CLASSES = {"gpu": ("0x030200", "0x10de"), "nic": ("0x020700", "0x15b3"), "nvme": ("0x010802", "0x144d")}
+TREE_ROOTS = {"3a": "3a", "5d": "3a", "1a": "3a", "ae": "ae", "d7": "ae"}
+MOUNTS = """\
+36 1 8:2 / / rw,relatime - ext4 /dev/sda2 rw
+40 36 0:25 / /dev/shm rw,nosuid - tmpfs tmpfs rw,size=500g
+41 36 259:0 / /data rw,noatime - xfs /dev/nvme0n1 rw,inode64
+42 36 0:50 / /ckpt rw,relatime - nfs4 filer:/ckpt rw,vers=4.2,rsize=1048576,wsize=1048576,hard,proto=tcp,nconnect=8
+43 36 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw
+"""
+
+
+def platform() -> dict[str, str]:
+    """A server with Linux 6.8, out of any container."""
+    return {
+        "/proc/cpuinfo": "processor : 0\nvendor_id : GenuineIntel\nflags : fpu lm\n",
+        "/proc/sys/kernel/osrelease": "6.8.0-45-generic\n",
+        "/proc/1/comm": "systemd\n",
+        "/proc/cmdline": "BOOT_IMAGE=/vmlinuz root=/dev/sda2 ro iommu=pt\n",
+        "/sys/class/dmi/id/sys_vendor": "Supermicro\n",
+        "/sys/class/dmi/id/product_name": "SYS-421GE\n",
+        "/sys/class/dmi/id/chassis_type": "23\n",
+    }
+
+
+def cpus() -> dict[str, str]:
+    """Two sockets with two cores each, at full clock."""
+    files = {f"{CPU}/{name}": "0-3\n" for name in ("online", "present", "possible")}
+    files |= {f"{CPU}/isolated": "\n", f"{CPU}/smt/control": "on\n", f"{CPU}/smt/active": "0\n"}
+    files[f"{CPU}/intel_pstate/no_turbo"] = "0\n"
+    for number in range(4):
+        folder = f"{CPU}/cpu{number}"
+        files |= {f"{folder}/topology/physical_package_id": f"{number // 2}\n", f"{folder}/topology/core_id": "0\n"}
+        files |= {f"{folder}/topology/thread_siblings_list": f"{number}\n", f"{folder}/online": "1\n"}
+        files[f"{folder}/topology/core_siblings_list"] = f"{number // 2 * 2}-{number // 2 * 2 + 1}\n"
+        policy = f"{CPU}/cpufreq/policy{number}"
+        files |= {f"{policy}/scaling_driver": "intel_pstate\n", f"{policy}/scaling_governor": "performance\n"}
+    return files
+
+
+def memory() -> dict[str, str]:
+    """Two nodes of 512 GiB each, no swap."""
+    files = {
+        "/proc/meminfo": "MemTotal: 1073741824 kB\nHugePages_Total: 0\nHugePages_Free: 0\nHugepagesize: 2048 kB\n",
+        "/proc/swaps": "Filename Type Size Used Priority\n",
+        "/proc/vmstat": "pswpin 0\n",
+        "/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+        "/proc/sys/vm/swappiness": "60\n",
+        "/proc/sys/vm/zone_reclaim_mode": "0\n",
+        "/proc/sys/kernel/numa_balancing": "0\n",
+        "/proc/self/status": "CapEff:\t0000000000000000\nCpus_allowed_list:\t0-3\n",
+        "/proc/self/cgroup": "0::/user.slice\n",
+        "/sys/fs/cgroup/user.slice/cpu.max": "max 100000\n",
+        "/sys/fs/cgroup/user.slice/memory.max": "max\n",
+        "/sys/fs/cgroup/user.slice/pids.max": "max\n",
+        "/sys/fs/cgroup/user.slice/cpuset.cpus.effective": "0-3\n",
+    }
+    for node in (0, 1):
+        folder = f"/sys/devices/system/node/node{node}"
+        files[f"{folder}/cpulist"] = f"{node * 2}-{node * 2 + 1}\n"
+        files[f"{folder}/meminfo"] = f"Node {node} MemTotal: 536870912 kB\nNode {node} MemFree: 500000000 kB\n"
+    return files
+
+
+def where(bridge: str) -> str:
+    """The folder of a bridge in the device tree."""
+    return f"/sys/devices/pci0000:{TREE_ROOTS[bridge[5:7]]}/{bridge}"
+
+
+def devices() -> dict[str, str]:
+    """Two GPUs, two InfiniBand cards and an NVMe drive, each below a bridge of its own."""
+    files: dict[str, str] = {}
+    for kind, cards in (("gpu", GPUS), ("nic", NICS), ("nvme", DRIVE)):
+        for address, bridge in cards.items():
+            files |= device(f"{where(bridge)}/{address}", *CLASSES[kind], TREE_ROOTS[bridge[5:7]])
+            files |= device(where(bridge), "0x060400", "0x8086", TREE_ROOTS[bridge[5:7]])
+    for group in range(5):
+        files[f"/sys/kernel/iommu_groups/{group}/type"] = "identity\n"
+    return files
+
+
+def device(folder: str, class_code: str, vendor: str, root: str) -> dict[str, str]:
+    values = {"class": class_code, "vendor": vendor, "device": "0x2330", "numa_node": "0" if root == "3a" else "1"}
+    values |= dict.fromkeys(("current_link_width", "max_link_width"), "16")
+    return {f"{folder}/{name}": f"{text}\n" for name, text in values.items()}
+
+
+def rdma() -> dict[str, str]:
+    """Two active InfiniBand ports of one model, and the modules that they need."""
+    files = {
+        "/sys/module/mlx5_core/parameters/prof_sel": "2\n",
+        "/sys/module/mlx5_core/parameters/debug_mask": "0\n",
+        "/sys/module/mlx5_core/initstate": "live\n",
+        "/sys/module/nvidia_peermem/initstate": "live\n",
+        "/proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19\n",
+        "/dev/infiniband/uverbs0": "",
+        "/dev/infiniband/uverbs1": "",
+    }
+    for number in (0, 1):
+        folder = f"/sys/class/infiniband/mlx5_{number}"
+        port = f"{folder}/ports/1"
+        files |= {f"{folder}/board_id": "MT_0000000838\n", f"{port}/state": "4: ACTIVE\n"}
+        files |= {f"{port}/phys_state": "5: LinkUp\n", f"{port}/rate": "400 Gb/sec (4X NDR)\n"}
+        files |= {f"{port}/link_layer": "InfiniBand\n", f"{port}/gids/0": "fe80:0000:0000:0000:0000:0000:0000:0001\n"}
+        files[f"{port}/gid_attrs/types/0"] = "IB/RoCE v1\n"
+    return files
+
+
+def network() -> dict[str, str]:
+    """A card of 100 Gb/s and TCP as it should be."""
+    values = {"tcp_rmem": "4096 131072 6291456", "tcp_wmem": "4096 16384 4194304", "tcp_slow_start_after_idle": "0"}
+    values |= dict.fromkeys(("tcp_timestamps", "tcp_sack", "tcp_window_scaling", "tcp_moderate_rcvbuf"), "1")
+    card = {"speed": "100000", "operstate": "up", "type": "1", "mtu": "9000", "device/vendor": "0x15b3"}
+    return {f"/proc/sys/net/ipv4/{name}": f"{text}\n" for name, text in values.items()} | {
+        f"/sys/class/net/eth0/{name}": f"{text}\n" for name, text in card.items()
+    }
+
+
+def storage() -> dict[str, str]:
+    """An NVMe drive for data, a mirror for the system, checkpoints on NFS."""
+    drive, mirror = "/sys/block/nvme0n1", "/sys/block/md0"
+    values = {"dev": "259:0", "size": "7814037168", "queue/scheduler": "[none] mq-deadline", "queue/rotational": "0"}
+    raid = {"level": "raid1", "raid_disks": "2", "degraded": "0", "array_state": "clean", "sync_action": "idle"}
+    return {
+        "/proc/self/mountinfo": MOUNTS,
+        "/etc/fstab": "/dev/sda2 / ext4 defaults 0 1\n/dev/nvme0n1 /data xfs noatime,inode64,nofail 0 0\n",
+        "/etc/sysctl.d/50-site.conf": "vm.max_map_count = 1048576\n",
+        "/etc/modprobe.d/site.conf": "options mlx5_core prof_sel=2\n",
+        f"{mirror}/dev": "9:0\n",
+        **{f"{mirror}/md/{name}": f"{text}\n" for name, text in raid.items()},
+        **{f"{drive}/{name}": f"{text}\n" for name, text in values.items()},
+    }
+
+
+def calls() -> dict[str, Any]:
+    """What system calls and NVML answer."""
+    gpus = [
+        {"index": number, "lost": False, "bus_id": address, "name": "H100", "persistence_mode": True, "gaps": {}}
+        for number, address in enumerate(GPUS)
+    ]
+    return {
+        "limits": {"memlock": [None, None], "nofile": [1048576, 1048576]},
+        "affinity": [0, 1, 2, 3],
+        "statvfs": {
+            "/": [4096, 10**8, 5 * 10**7, 10**7, 9 * 10**6],
+            "/dev/shm": [4096, 131072000, 131072000, 10**8, 10**8],
+            "/data": [4096, 10**9, 5 * 10**8, 10**9, 10**9],
+            "/ckpt": [1048576, 10**8, 5 * 10**7, 0, 0],
+        },
+        "environment": {},
+        "nvml": {"driver_version": "535.104.05", "cuda_version": "12.2", "gaps": {}, "gpus": gpus, "p2p": []},
+    }
+
+
+def report(folder: Path, files: Mapping[str, str], answers: Mapping[str, Any]) -> Report:
+    """What all rules say of a machine; its links are those of the healthy node."""
+    host = write_capture(folder, files, **answers)
+    for group, (address, bridge) in enumerate({**GPUS, **NICS, **DRIVE}.items()):
+        place = where(bridge)
+        for name, target in ((address, f"{place}/{address}"), (bridge, place)):
+            write_link(folder / "fs", f"/sys/bus/pci/devices/{name}", f"../../..{target.removeprefix('/sys')}")
+        write_link(folder / "fs", f"{place}/{address}/iommu_group", f"/sys/kernel/iommu_groups/{group}")
+    for number, (address, bridge) in enumerate(NICS.items()):
+        target = f"../../..{where(bridge).removeprefix('/sys')}/{address}"
+        write_link(folder / "fs", f"/sys/class/infiniband/mlx5_{number}/device", target)
+        write_link(folder / "fs", f"{where(bridge)}/{address}/driver", "/sys/bus/pci/drivers/mlx5_core")
+    snapshot, defects = probe_host(host, JOB)
+    made = evaluated(snapshot)
+    assert not defects
+    assert not made.defects
+    return made
+
+
+def healthy() -> dict[str, str]:
+    return {**platform(), **cpus(), **memory(), **devices(), **rdma(), **network(), **storage()}
+
+
+def failing(made: Report) -> set[str]:
+    return {finding.rule for finding in made.failing()}
+
+
+def test_a_healthy_node_gets_no_finding_and_every_rule_can_decide(tmp_path: Path) -> None:
+    made = report(tmp_path, healthy(), calls())
+    assert failing(made) == set()
+    assert {f.rule: f.message for f in made.of("unknown")} == {}
+
+
+PORT = "/sys/class/infiniband/mlx5_1/ports/1"
+NODE = "/sys/devices/system/node/node1"
+FIRST_GPU = f"{where('0000:3a:00.0')}/0000:3b:00.0"
+FIRST_NIC = f"{where('0000:5d:00.0')}/0000:5e:00.0"
+SYSCTL = "/proc/sys"
+
+
+@pytest.mark.parametrize(
+    ("rule", "changed"),
+    [
+        ("cpu/governor-not-performance", {f"{CPU}/cpufreq/policy3/scaling_governor": "schedutil\n"}),
+        ("cpu/turbo-disabled", {f"{CPU}/intel_pstate/no_turbo": "1\n"}),
+        ("cpu/present-cpus-offline", {f"{CPU}/online": "0-2\n", "/sys/devices/system/node/node1/cpulist": "2\n"}),
+        ("cpu/isolated-cpus-in-affinity", {f"{CPU}/isolated": "3\n"}),
+        ("cpu/quota-below-affinity", {"/sys/fs/cgroup/user.slice/cpu.max": "200000 100000\n"}),
+        (
+            "memory/swappiness-with-disk-swap",
+            {"/proc/swaps": "Filename Type Size Used Priority\n/dev/sda3 partition 8388604 0 -2\n"},
+        ),
+        ("memory/thp-never", {"/sys/kernel/mm/transparent_hugepage/enabled": "always madvise [never]\n"}),
+        (
+            "memory/hugepages-idle",
+            {
+                "/proc/meminfo": "MemTotal: 1073741824 kB\nHugePages_Total: 65536\nHugePages_Free: 65536\n"
+                "Hugepagesize: 2048 kB\n"
+            },
+        ),
+        ("numa/zone-reclaim-on", {f"{SYSCTL}/vm/zone_reclaim_mode": "1\n"}),
+        ("numa/balancing-with-bound-ranks", {f"{SYSCTL}/kernel/numa_balancing": "1\n"}),
+        ("numa/memory-missing-on-a-node", {f"{NODE}/meminfo": "Node 1 MemTotal: 268435456 kB\n"}),
+        ("pcie/gpu-link-at-half-width", {f"{FIRST_GPU}/current_link_width": "8\n"}),
+        ("pcie/link-narrower-than-card", {f"{FIRST_NIC}/current_link_width": "8\n"}),
+        ("pcie/iommu-translates-dma", {"/sys/kernel/iommu_groups/0/type": "DMA-FQ\n"}),
+        ("rdma/port-not-active", {f"{PORT}/state": "1: DOWN\n", f"{PORT}/phys_state": "2: Polling\n"}),
+        ("rdma/rail-slower-than-siblings", {f"{PORT}/rate": "200 Gb/sec (4X HDR)\n"}),
+        ("rdma/prof-sel-changed", {"/sys/module/mlx5_core/parameters/prof_sel": "0\n"}),
+        ("rdma/dead-mlx5-options", {"/etc/modprobe.d/old.conf": "options mlx5_core log_max_qp=18\n"}),
+        ("network/slow-start-after-idle", {f"{SYSCTL}/net/ipv4/tcp_slow_start_after_idle": "1\n"}),
+        ("network/tcp-features-off", {f"{SYSCTL}/net/ipv4/tcp_sack": "0\n"}),
+        ("network/legacy-performance-sysctls", {"/etc/sysctl.d/10-old.conf": "net.ipv4.tcp_low_latency=1\n"}),
+        ("network/tcp-ceiling-below-bdp", {f"{SYSCTL}/net/ipv4/tcp_wmem": "4096 16384 1048576\n"}),
+        ("storage/array-degraded", {"/sys/block/md0/md/degraded": "1\n"}),
+        ("storage/array-rebuilding", {"/sys/block/md0/md/sync_action": "recover\n"}),
+        ("storage/nvme-with-scheduler", {"/sys/block/nvme0n1/queue/scheduler": "none [mq-deadline]\n"}),
+        ("storage/nfs-soft-mount-written", {"/proc/self/mountinfo": MOUNTS.replace(",hard,", ",soft,")}),
+        ("storage/nfs-old-version", {"/proc/self/mountinfo": MOUNTS.replace("vers=4.2", "vers=4.0")}),
+        ("storage/fstab-option-removed", {"/etc/fstab": "/dev/nvme0n1 /data xfs nobarrier 0 0\n"}),
+        ("storage/fstab-disables-barriers", {"/etc/fstab": "/dev/sda2 / ext4 barrier=0 0 1\n"}),
+        (
+            "storage/barriers-disabled",
+            {"/proc/self/mountinfo": MOUNTS.replace("/dev/sda2 rw", "/dev/sda2 rw,nobarrier")},
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_one_thing_wrong_is_one_finding(tmp_path: Path, rule: str, changed: Mapping[str, str]) -> None:
+    assert failing(report(tmp_path, {**healthy(), **changed}, calls())) == {rule}
+
+
+@pytest.mark.parametrize(
+    ("rule", "changed"),
+    [
+        ("memory/memlock-too-small", {"limits": {"memlock": [8 << 20, 8 << 20], "nofile": [1048576, 1048576]}}),
+        ("memory/nofile-too-small", {"limits": {"memlock": [None, None], "nofile": [256, 4096]}}),
+        ("memory/shm-too-small", {"statvfs": calls()["statvfs"] | {"/dev/shm": [4096, 16384, 16384, 10**6, 10**6]}}),
+        ("storage/inodes-exhausted", {"statvfs": calls()["statvfs"] | {"/": [4096, 10**8, 5 * 10**7, 10**7, 10]}}),
+        (
+            "storage/inodes-nearly-exhausted",
+            {"statvfs": calls()["statvfs"] | {"/": [4096, 10**8, 10**7, 10**7, 10**6]}},
+        ),
+        (
+            "gpu/persistence-off",
+            {"nvml": calls()["nvml"] | {"gpus": [calls()["nvml"]["gpus"][0] | {"persistence_mode": False}]}},
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_one_answer_wrong_is_one_finding(tmp_path: Path, rule: str, changed: Mapping[str, Any]) -> None:
+    assert failing(report(tmp_path, healthy(), {**calls(), **changed})) == {rule}
+
+
+def test_cards_that_cannot_reach_gpu_memory(tmp_path: Path) -> None:
+    files = {path: text for path, text in healthy().items() if "nvidia_peermem" not in path}
+    assert failing(report(tmp_path, files, calls())) == {"rdma/gpudirect-missing"}
+
+
+def test_a_container_without_the_nodes_of_its_rdma_devices(tmp_path: Path) -> None:
+    files = {path: text for path, text in healthy().items() if not path.startswith("/dev/infiniband")}
+    assert failing(report(tmp_path, files | {"/.dockerenv": ""}, calls())) == {"rdma/uverbs-missing-in-container"}
+
+
+def test_a_guest_hears_nothing_of_what_only_hardware_has(tmp_path: Path) -> None:
+    files = healthy() | {
+        "/proc/cpuinfo": "processor : 0\nvendor_id : GenuineIntel\nflags : fpu lm hypervisor\n",
+        f"{CPU}/cpufreq/policy3/scaling_governor": "schedutil\n",
+        f"{CPU}/intel_pstate/no_turbo": "1\n",
+        f"{CPU}/online": "0-2\n",
+        f"{FIRST_GPU}/current_link_width": "1\n",
+        "/sys/kernel/iommu_groups/0/type": "DMA\n",
+        f"{NODE}/meminfo": "Node 1 MemTotal: 1000 kB\n",
+    }
+    assert failing(report(tmp_path, files, calls())) == set()
