@@ -40,15 +40,17 @@ def command(
     Exit status: 0, 1 when there are findings at or above --fail-on, 3 when a probe or a rule had a defect.
     """
     from advisor.commands._job import job_of
-    from advisor.commands._rules import evaluated
+    from advisor.commands._rules import loaded
     from advisor.commands._screen import look_at
     from advisor.commands._snapshot import derive, snapshot_from
     from advisor.discover import unit
     from advisor.inputs import printable
+    from advisor.rulebook.evaluate import evaluate
 
+    every = loaded(rules)  # a wrong rule is told before the host is read
     snapshot, defects = snapshot_from(root, facts)
     snapshot = derive(snapshot, job_of(snapshot, ranks))
-    report = evaluated(snapshot, rules)
+    report = evaluate(every, snapshot)
     if not quiet:
         click.echo(unit("reports", form).text(report, snapshot, None, look_at(no_color)), nl=False)
     told = [f"probe {d.probe} failed: {d.error}" for d in defects] + list(report.defects)

@@ -55,7 +55,7 @@ def _failing(report: Report, look: Look) -> Iterator[str]:
 def _evidence(group: Group, look: Look, limit: int | None) -> Iterator[str]:
     evidence = group.evidence()
     for one in evidence[:limit]:
-        where = f"  [{printable(one.path)}]" if one.path else ""
+        where = f" [{printable(one.path)}]" if one.path else ""
         yield from _wrapped(f"{printable(one.expression)} = {value_text(one)}{where}", look, "  seen: ")
     if limit is not None and len(evidence) > limit:
         yield f"  seen: {len(evidence) - limit} more facts (advisor explain {group.first.rule})"
