@@ -61,7 +61,7 @@ def test_rules(folder: str | None, form: str, quiet: bool, no_color: bool) -> in
         text = json.dumps(counts, indent=1, sort_keys=True)
     else:
         text = "\n".join(
-            [*map(printable, failed), f"{len(rules)} rules, {examples} examples, {len(failed)} differences"]
+            [*map(printable, failed), f"rules: {len(rules)}, examples: {examples}, differences: {len(failed)}"]
         )
     if not quiet:
         click.echo(text)

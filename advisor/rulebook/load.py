@@ -2,12 +2,12 @@
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
 from advisor.errors import RuleError, SourceError
 from advisor.inputs import printable, read_text
@@ -151,14 +151,14 @@ def _location(loc: tuple[int | str, ...]) -> Location:
     return loc
 
 
-def _words(detail: ErrorDetails, location: Location) -> str:
+def _words(detail: Mapping[str, Any], location: Location) -> str:
     name = ".".join(str(part) for part in location) or "the file"
     if detail["type"] == "extra_forbidden":
         return f"unknown key {name!r}{nearest(str(location[-1]), _keys(location))}"
     if detail["type"] == "missing":
         return f"{name!r} is missing"
     if detail["type"] == "value_error":
-        return detail["msg"].removeprefix("Value error, ")
+        return str(detail["msg"]).removeprefix("Value error, ")
     return f"{name}: {detail['msg']}, got {str(detail['input'])[:60]!r}"
 
 
