@@ -1,0 +1,107 @@
+"""The workload of a command line: looked at once, then run as trials."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from advisor.commands._measured import Described
+from advisor.errors import InputError
+from advisor.inputs import printable
+from advisor.model.trial import Config, Measurement
+from advisor.tuning.batching import Declared
+from advisor.tuning.trial import TrialRequest, WorkloadDescription, describe_workload, run_trial
+
+IMAGE_FILES = "image-files"
+WINDOW_SHARE = 1 / 150
+LEAST_WINDOW_SECONDS, MOST_WINDOW_SECONDS = 0.3, 2.0
+"""A window of a five-minute budget is as long as windows need to be; a shorter budget gets shorter ones."""
+TRIAL_SHARE = 1 / 5
+LEAST_TRIAL_SECONDS, MOST_TRIAL_SECONDS = 30.0, 300.0
+"""The time limit of a trial: long enough to start an interpreter with torch, short enough that a hang is bearable."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A workload as the command line names it, with its data set in place."""
+
+    workload: str
+    data: str | None
+    python: str
+    step_time: float | None
+    budget: float
+
+    def request(self, config: Config) -> TrialRequest:
+        """The trial of one configuration."""
+        return TrialRequest(
+            config,
+            self.workload,
+            data=self.data,
+            python=self.python,
+            seconds=min(max(self.budget * TRIAL_SHARE, LEAST_TRIAL_SECONDS), MOST_TRIAL_SECONDS),
+            window_seconds=min(max(self.budget * WINDOW_SHARE, LEAST_WINDOW_SECONDS), MOST_WINDOW_SECONDS),
+            step_time=self.step_time,
+        )
+
+
+def wanted(
+    workload: str, data: str | None, python: str | None, step_time: float | None, budget: float, cache: Path
+) -> Wanted:
+    """The workload with its data; the images of the built-in one are made once, below ``cache``."""
+    if workload == IMAGE_FILES and data is None:
+        from advisor.workloads.image_files import generate
+
+        data = str(generate(cache))
+    place = os.path.abspath(data) if data is not None else None
+    return Wanted(workload, place, _interpreter(python), step_time, budget)
+
+
+def _interpreter(python: str | None) -> str:
+    if python is None:
+        return sys.executable
+    found = shutil.which(python)
+    if found is None:
+        raise InputError(
+            f"--python {printable(python)} is not a program that can be run; give the path of an interpreter"
+        )
+    return os.path.abspath(found)
+
+
+def describe(wanted: Wanted) -> Described:
+    """What a first look, in the interpreter that trains, tells of the workload. Raises WorkloadError."""
+    request = wanted.request(Config(batch_size=1))
+    return described(describe_workload(replace(request, seconds=max(request.seconds, 120.0))))
+
+
+def described(told: WorkloadDescription) -> Described:
+    """The description as the search needs it."""
+    declared = Declared(
+        num_workers=told.num_workers,
+        prefetch_factor=told.prefetch_factor,
+        batch_size=told.batch_size,
+        accumulation=told.accumulation,
+        global_batch=told.global_batch,
+        pin_memory=told.pin_memory,
+        persistent_workers=told.persistent_workers,
+        has_step=told.has_step,
+    )
+    return Described(
+        title=told.title,
+        declared=declared,
+        accelerators=len(told.devices),
+        parts={
+            "dataset": told.fingerprint,
+            "code": told.code,
+            "python": told.python_version,
+            "torch": told.torch_version,
+            "start_method": told.start_method,
+            "gpus": ", ".join(told.devices),
+        },
+    )
+
+
+def runner(wanted: Wanted) -> Callable[[Config], Measurement]:
+    """What measures one configuration."""
+    return lambda config: run_trial(wanted.request(config))

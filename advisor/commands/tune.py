@@ -1,0 +1,264 @@
+"""Measures which DataLoader settings this node needs, and writes all of the configuration under OUT.
+
+Probes anew, evaluates the rules, measures the job's present settings, searches for better ones, and keeps the cheapest
+that come within noise of the best. What was measured is used again until something that matters has changed.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from advisor.commands import _summary
+from advisor.commands._assemble import asked_by, assemble
+from advisor.commands._busy import refuse_when_busy
+from advisor.commands._cache import cache_folder
+from advisor.commands._interrupt import stoppable
+from advisor.commands._job import job_of
+from advisor.commands._measured import TUNING_FILE, Asked, Described, Run, earlier, measure, resources, validity
+from advisor.commands._options import Duration, StepTime
+from advisor.commands._rules import evaluated
+from advisor.commands._snapshot import derive, probe_host
+from advisor.commands._workload import describe, runner, wanted
+from advisor.derived.budget import Budget
+from advisor.errors import InputError
+from advisor.host.captured import open_root
+from advisor.inputs import printable, read_text
+from advisor.model.finding import SEVERITIES, Report, Severity
+from advisor.model.job import Job
+from advisor.model.setting import Setting
+from advisor.model.snapshot import Snapshot
+from advisor.planning.merge import plan
+from advisor.planning.requests import requested
+from advisor.probes.cpu import Cpu
+from advisor.targets._base import load_targets
+from advisor.tuning.batching import batching
+from advisor.tuning.record import TEXT_LIMIT_BYTES, Record, parse_record, record_text
+from advisor.tuning.search import Limits
+from advisor.tuning.settings import dataloader_settings
+from advisor.tuning.validity import Part
+
+DEFAULT_TRIALS = 40
+MOST_TRIALS = 10_000
+
+
+@dataclass(frozen=True)
+class Options:
+    """The command line."""
+
+    workload: str
+    data: str | None
+    global_batch: int | None
+    ranks: int | None
+    budget: float
+    max_trials: int | None
+    step_time: float | None
+    python: str | None
+    out: str
+    wishes: Sequence[str]
+    rules: Sequence[str]
+    fresh: bool
+    diagnose_only: bool
+    exhaustive: bool
+    replay: str | None
+    allow_busy: bool
+    storage: str | None
+    fail_on: Severity | None
+    form: str
+    quiet: bool
+    no_color: bool
+    job_command: Sequence[str]
+
+
+@click.command("tune", help=__doc__)
+@click.option(
+    "--workload",
+    default="image-files",
+    show_default=True,
+    metavar="W",
+    help=("What is measured: a workload of advisor, FILE.py:factory, or package.module:factory."),
+)
+@click.option("--data", metavar="PATH", help="Its data set; without it one is generated once.")
+@click.option(
+    "--global-batch",
+    type=click.IntRange(1, 1 << 30),
+    metavar="N",
+    help=("Samples per optimizer step over all ranks; the search never changes it."),
+)
+@click.option(
+    "--ranks",
+    type=click.IntRange(1, 4096),
+    metavar="N",
+    help=("Training processes on this node (default: its GPUs, else 1)."),
+)
+@click.option("--budget", type=Duration(), default="5m", show_default=True, help="Time to measure: 90s, 5m, 1h.")
+@click.option(
+    "--max-trials",
+    type=click.IntRange(1, MOST_TRIALS),
+    metavar="N",
+    help=(f"Most trials before the final comparison (default {DEFAULT_TRIALS})."),
+)
+@click.option("--step-time", type=StepTime(), help="Time that the job trains on one batch: 12ms, 0.5s.")
+@click.option("--python", metavar="PATH", help="Interpreter for the trials, if not this one.")
+@click.option("--out", default="advisor-out", show_default=True, metavar="OUT", help="Folder to write.")
+@click.option("--set", "wishes", multiple=True, metavar="TARGET:KEY=VALUE", help="A setting of your own; it wins.")
+@click.option("--rules", multiple=True, metavar="DIR", help="Further rules.")
+@click.option("--fresh", is_flag=True, help="Measure again, whatever OUT holds.")
+@click.option("--diagnose-only", is_flag=True, help="Measure the present settings only, say what is to be gained.")
+@click.option("--exhaustive", is_flag=True, help="Measure every point that can work, whatever the budget.")
+@click.option("--replay", metavar="FILE", help="Choose again from the trials of a tuning.json, without measuring.")
+@click.option("--allow-busy", is_flag=True, help="Measure even though the node is at work.")
+@click.option("--storage", metavar="URL", help="File or database URL for the study, to resume from or to look at.")
+@click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit 1 when a finding is this severe or worse.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--quiet", is_flag=True, help="No progress and no notes.")
+@click.option("--no-color", is_flag=True, help="No colour on a terminal.")
+@click.argument("job_command", metavar="[-- CMD ...]", nargs=-1, type=click.UNPROCESSED)
+def command(**options: Any) -> int:
+    """Runs the command and returns its exit status."""
+    return tune(Options(**options))
+
+
+def tune(options: Options) -> int:
+    """One whole run; returns its exit status."""
+    _refuse_nonsense(options)
+    if options.replay is not None:
+        record = parse_record(read_text(options.replay, TEXT_LIMIT_BYTES), printable(options.replay), replay=True)
+        _print(options, record, None, None)
+        return 0
+    own = [requested(wish, load_targets()) for wish in options.wishes]
+    host = open_root("/")
+    if not options.allow_busy:
+        _say(options, refuse_when_busy(host))
+    cache, note = cache_folder(os.environ)
+    _say(options, note)
+    with stoppable():
+        job = wanted(options.workload, options.data, options.python, options.step_time, options.budget, cache)
+        described = describe(job)
+        snapshot, defects = probe_host(host)
+        snapshot = derive(snapshot, _job(snapshot, options, described))
+        report = evaluated(snapshot, options.rules)
+        told = [f"probe {d.probe} failed: {d.error}" for d in defects] + list(report.defects)
+        ready = Ready(snapshot, report, tuple(told), described, runner(job), cache / "studies")
+        return _measured_and_written(options, own, ready)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """All that is known before anything is measured."""
+
+    snapshot: Snapshot
+    report: Report
+    defects: tuple[str, ...]
+    described: Described
+    run: Run
+    studies: Path
+
+
+def _measured_and_written(options: Options, own: Sequence[Setting], ready: Ready) -> int:
+    asked = _asked(options, ready.snapshot)
+    parts = _validity(options, asked, ready)
+    record, note = (None, None) if options.fresh or options.diagnose_only else earlier(Path(options.out), parts)
+    _say(options, note)
+    ended = None
+    if record is None:
+        room = resources(ready.snapshot.get(Budget))
+        record, ended = measure(ready.described, asked, parts, room, ready.studies, ready.run, sys.stderr)
+    if options.diagnose_only:
+        _print(options, record, None, None)
+        return 0
+    files = _written(options, own, ready, record)
+    if ended is not None:
+        ended()
+    _print(options, record, ready.report, files)
+    for defect in ready.defects:
+        click.echo(f"advisor: {printable(defect)}", err=True)
+    return 3 if ready.defects else int(_at_or_above(ready.report, options.fail_on))
+
+
+def _refuse_nonsense(options: Options) -> None:
+    if options.job_command:
+        raise InputError(
+            "measuring a command of yours (-- CMD) is not supported yet; give --workload FILE.py:factory, "
+            "where factory() returns its data set"
+        )
+    if options.exhaustive and options.diagnose_only:
+        raise InputError("--exhaustive and --diagnose-only exclude each other: give one of them")
+    if options.data is not None and not os.path.exists(options.data):
+        raise InputError(f"--data {printable(options.data)} does not exist")
+
+
+def _job(snapshot: Snapshot, options: Options, described: Described) -> Job:
+    data = os.path.realpath(options.data) if options.data is not None else None
+    job = job_of(snapshot, options.ranks, data)
+    if options.ranks is None and described.accelerators:
+        # Torch knows which of the GPUs this job may see.
+        origins = {**job.origins, "ranks": "one for each visible GPU"}
+        return job.model_copy(update={"ranks": described.accelerators, "origins": origins})
+    return job
+
+
+def _asked(options: Options, snapshot: Snapshot) -> Asked:
+    job = snapshot.get(Job)
+    most = options.max_trials or (MOST_TRIALS if options.exhaustive else DEFAULT_TRIALS)
+    limits = Limits(options.budget, max_trials=most, exhaustive=options.exhaustive, diagnose_only=options.diagnose_only)
+    return Asked(
+        ranks=(job.ranks if job else None) or 1,
+        global_batch=options.global_batch,
+        limits=limits,
+        step_time=options.step_time,
+        fresh=options.fresh,
+        storage=options.storage,
+        quiet=options.quiet,
+        color=not options.no_color and not os.environ.get("NO_COLOR"),
+    )
+
+
+def _validity(options: Options, asked: Asked, ready: Ready) -> dict[str, Part]:
+    cpu, budget, described = ready.snapshot.get(Cpu), ready.snapshot.get(Budget), ready.described
+    conditions: dict[str, Part] = {
+        "cpu_model": cpu.model if cpu else None,
+        "cpus": budget.cpus if budget else None,
+        "cores": budget.cores if budget else None,
+        "data": os.path.realpath(options.data) if options.data is not None else None,
+        "step_time_seconds": options.step_time,
+        "exhaustive": options.exhaustive,
+    }
+    return validity(described, batching(described.declared, asked.ranks, asked.global_batch), conditions)
+
+
+def _written(options: Options, own: Sequence[Setting], ready: Ready, record: Record) -> _summary.Files:
+    snapshot, report = ready.snapshot, ready.report
+    measured = dataloader_settings(record.choice, record.baseline, record.basis)
+    made = plan([*asked_by(report, snapshot), *measured, *own], snapshot, load_targets())
+    written = assemble(
+        snapshot,
+        report,
+        made,
+        options.out,
+        validity=record.validity,
+        basis=record.basis,
+        extra_files={TUNING_FILE: record_text(record)},
+    )
+    return _summary.Files(options.out, len(written.changed) + len(written.unchanged), len(written.changed))
+
+
+def _say(options: Options, note: str | None) -> None:
+    if note is not None and not options.quiet:
+        click.echo(f"advisor: {printable(note)}", err=True)
+
+
+def _print(options: Options, record: Record, report: Report | None, files: _summary.Files | None) -> None:
+    told = _summary.as_json if options.form == "json" else _summary.text
+    click.echo(told(record, report, files), nl=False)
+
+
+def _at_or_above(report: Report, severity: Severity | None) -> bool:
+    if severity is None:
+        return False
+    counted = SEVERITIES[: SEVERITIES.index(severity) + 1]
+    return any(finding.severity in counted for finding in report.failing())
