@@ -10,6 +10,8 @@ from advisor.reports._units import cpulist_text, size_text
 _WORST_FIRST: tuple[Verdict, ...] = ("fails", "unknown", "holds", "not-applicable")
 _ITEMS_SHOWN = 8
 _VALUE_LIMIT = 160
+_LARGEST_SIZE = 2**70
+"""Larger numbers of bytes are no sizes and do not fit a float."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def value_text(evidence: Evidence) -> str:
     if value is None:
         return f"unknown ({printable(evidence.gap or 'no value')})"
     text = _plain(value)
-    if evidence.expression.endswith("_bytes") and isinstance(value, int) and value >= 1024:
+    if evidence.expression.endswith("_bytes") and isinstance(value, int) and 1024 <= value < _LARGEST_SIZE:
         text = f"{text} ({size_text(value)})"
     text = printable(text)
     return text if len(text) <= _VALUE_LIMIT else text[:_VALUE_LIMIT] + " ..."

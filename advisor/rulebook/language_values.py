@@ -14,9 +14,11 @@ STEPS_LIMIT = 1_000_000
 """Items that the loops of one condition may visit; the largest hosts need some thousands."""
 _MISSING_LIMIT = 24
 """Reasons kept for one unknown value: a host with 300 unreadable devices needs no 300 sentences."""
+_BITS_LIMIT = 4096
+"""Of a whole number: far more than any fact has, and few enough to be printed."""
 PRIVATE = "(private)"
 """Stands for every value that identifies a host or opens a door."""
-_IDENTITY = ("address", "name", "mount_point", "point", "path", "key", "number", "index")
+_IDENTITY = ("address", "index", "name", "mount_point", "point", "key", "parameter", "path", "number")
 """Fields that name an item of a list, the first that it has."""
 
 
@@ -112,7 +114,7 @@ def _named(value: Any, expression: str) -> Any:
     if isinstance(value, Mapping):
         return {key: _item(item, expression, str(key)) for key, item in value.items()}
     if isinstance(value, frozenset | set):
-        return tuple(sorted(value))
+        return tuple(sorted(value, key=lambda item: (item is None, item)))
     if isinstance(value, tuple | list):
         return tuple(_item(item, expression, label_of(item, number)) for number, item in enumerate(value))
     return value
@@ -209,7 +211,10 @@ def computed(sign: str, left: Any, right: Any) -> Any:
     if sign in _ARITHMETIC and not (_is_number(left) and _is_number(right)):
         raise Defective(f"{sign} needs numbers")
     try:
-        return _OPERATORS[sign](left, right)
+        result = _OPERATORS[sign](left, right)
+        if isinstance(result, int) and result.bit_length() > _BITS_LIMIT:
+            raise Defective("a number becomes too large")
+        return result
     except ZeroDivisionError:
         raise Defective("division by zero") from None
     except (TypeError, ArithmeticError) as error:

@@ -17,6 +17,8 @@ UNKNOWN = "unknown"
 _VALUE_LIMIT = 200
 """Characters of one value: facts are as long as the host makes them."""
 _FORMAT = re.compile(r":\s*([a-z]+)\s*$", re.ASCII)
+_LARGEST_SIZE = 2**70
+"""Larger numbers of bytes are no sizes and do not fit a float."""
 _SIZES = ("KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -127,7 +129,7 @@ def _text(value: object) -> str:
 
 def _size(value: object) -> str:
     """``64 MiB``; whole where it is whole."""
-    if not isinstance(value, int | float):
+    if not isinstance(value, int | float) or abs(value) >= _LARGEST_SIZE:
         return _text(value)
     size, unit = float(value), "bytes"
     for larger in _SIZES:

@@ -201,8 +201,9 @@ def test_values_are_shown_as_people_read_them(evidence: Evidence, shown: str) ->
     assert value_text(evidence) == shown
 
 
-def test_a_long_value_is_cut() -> None:
-    assert len(value_text(Evidence("a", "x" * 10_000, ""))) < 200
+@pytest.mark.parametrize("value", ["x" * 10_000, 10**1000], ids=["text", "number"])
+def test_a_long_value_is_cut(value: object) -> None:
+    assert len(value_text(Evidence("a.limit_bytes", value, ""))) < 200
 
 
 def test_a_report_without_findings_is_still_a_report() -> None:

@@ -200,6 +200,20 @@ def test_nothing_of_the_host_can_break_a_line() -> None:
     assert len(finding.message) < 250
 
 
+@pytest.mark.parametrize(
+    ("says", "verdict", "message"),
+    [
+        ("{p.limit_bytes:bytes}", "fails", "1000000"),
+        ("{p.limit_bytes * p.limit_bytes}", "unknown", "a number becomes too large"),
+        ("{p.limit_bytes / 3}", "unknown", "too large"),
+    ],
+)
+def test_a_number_of_a_thousand_digits_is_no_crash(says: str, verdict: str, message: str) -> None:
+    finding = only(evaluate([rule(says=says)], host(Port(name="p", width=4, limit_bytes=10**1000))))
+    assert finding.verdict == verdict
+    assert message in finding.message
+
+
 def setting(**changes: Any) -> dict[str, Any]:
     return {"target": "sysctl", "key": "net.{p.name}", "value": "p.width * 2", "risk": "high", **changes}
 
