@@ -152,10 +152,8 @@ def storage() -> dict[str, str]:
 
 def calls() -> dict[str, Any]:
     """What system calls and NVML answer."""
-    gpus = [
-        {"index": number, "lost": False, "bus_id": address, "name": "H100", "persistence_mode": True, "gaps": {}}
-        for number, address in enumerate(GPUS)
-    ]
+    healthy = {"lost": False, "name": "H100", "persistence_mode": True, "nvlinks_active": 18, "gaps": {}}
+    gpus = [{"index": number, "bus_id": address, **healthy} for number, address in enumerate(GPUS)]
     return {
         "limits": {"memlock": [None, None], "nofile": [1048576, 1048576]},
         "affinity": [0, 1, 2, 3],
@@ -168,6 +166,12 @@ def calls() -> dict[str, Any]:
         "environment": {},
         "nvml": {"driver_version": "535.104.05", "cuda_version": "12.2", "gaps": {}, "gpus": gpus, "p2p": []},
     }
+
+
+def nvml(**values: Any) -> dict[str, Any]:
+    """The answers of NVML with other values for the first GPU."""
+    first, *others = calls()["nvml"]["gpus"]
+    return {"nvml": {**calls()["nvml"], "gpus": [{**first, **values}, *others]}}
 
 
 def report(folder: Path, files: Mapping[str, str], answers: Mapping[str, Any]) -> Report:
@@ -247,6 +251,7 @@ SYSCTL = "/proc/sys"
         ("storage/array-degraded", {"/sys/block/md0/md/degraded": "1\n"}),
         ("storage/array-rebuilding", {"/sys/block/md0/md/sync_action": "recover\n"}),
         ("storage/nvme-with-scheduler", {"/sys/block/nvme0n1/queue/scheduler": "none [mq-deadline]\n"}),
+        ("memory/shm-on-disk", {"/proc/self/mountinfo": MOUNTS.replace("40 36 0:25 / /dev/shm", "40 36 0:25 / /tmp")}),
         ("storage/nfs-soft-mount-written", {"/proc/self/mountinfo": MOUNTS.replace(",hard,", ",soft,")}),
         ("storage/nfs-old-version", {"/proc/self/mountinfo": MOUNTS.replace("vers=4.2", "vers=4.0")}),
         ("storage/fstab-option-removed", {"/etc/fstab": "/dev/nvme0n1 /data xfs nobarrier 0 0\n"}),
@@ -265,6 +270,9 @@ def test_one_thing_wrong_is_one_finding(tmp_path: Path, rule: str, changed: Mapp
 @pytest.mark.parametrize(
     ("rule", "changed"),
     [
+        ("gpu/nvlinks-fewer-than-siblings", nvml(nvlinks_active=17)),
+        ("gpu/fallen-off-the-bus", nvml(lost=True)),
+        ("gpu/persistence-off", nvml(persistence_mode=False)),
         ("memory/memlock-too-small", {"limits": {"memlock": [8 << 20, 8 << 20], "nofile": [1048576, 1048576]}}),
         ("memory/nofile-too-small", {"limits": {"memlock": [None, None], "nofile": [256, 4096]}}),
         ("memory/shm-too-small", {"statvfs": calls()["statvfs"] | {"/dev/shm": [4096, 16384, 16384, 10**6, 10**6]}}),
@@ -272,10 +280,6 @@ def test_one_thing_wrong_is_one_finding(tmp_path: Path, rule: str, changed: Mapp
         (
             "storage/inodes-nearly-exhausted",
             {"statvfs": calls()["statvfs"] | {"/": [4096, 10**8, 10**7, 10**7, 10**6]}},
-        ),
-        (
-            "gpu/persistence-off",
-            {"nvml": calls()["nvml"] | {"gpus": [calls()["nvml"]["gpus"][0] | {"persistence_mode": False}]}},
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
