@@ -12,8 +12,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "advisor"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-# Package -> packages of advisor that it may import. Single modules beside the packages (errors, data, discover,
-# inputs) may be imported by all, but for `inputs`, which opens files.
+# Package -> packages of advisor that it may import. Single modules beside the packages (errors, data, figures ...)
+# may be imported by all.
 LAYERS = {
     "model": {"model"},
     "host": {"host", "model"},
@@ -30,7 +30,7 @@ LAYERS = {
         "model",
     },
 }
-SHARED_MODULES = {"errors", "data", "discover", "inputs"}
+SHARED_MODULES = {"errors", "data", "discover", "figures", "inputs"}
 
 # Third-party library -> the files that may import it, at most two modules for the heavy ones.
 LIBRARIES = {

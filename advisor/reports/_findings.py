@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from advisor.figures import cpulist_text, size_text
 from advisor.inputs import printable
 from advisor.model.finding import SEVERITIES, Evidence, Finding, Report, Verdict
-from advisor.reports._units import cpulist_text, size_text
 
 _WORST_FIRST: tuple[Verdict, ...] = ("fails", "unknown", "holds", "not-applicable")
 _ITEMS_SHOWN = 8

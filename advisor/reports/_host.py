@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from advisor.derived.budget import Budget
+from advisor.figures import cpulist_text, size_text
 from advisor.inputs import printable
 from advisor.model.facts import GapState
 from advisor.model.snapshot import Snapshot
@@ -17,7 +18,6 @@ from advisor.probes.numa import Numa
 from advisor.probes.platform import Platform
 from advisor.probes.rdma import Rdma
 from advisor.probes.shm import Shm
-from advisor.reports._units import cpulist_text, size_text
 
 _NAME_WIDTH = 10
 _GAPS: tuple[tuple[GapState, str], ...] = (

@@ -1,11 +1,10 @@
 """The form of a rule file. The file's folder and name are the rule's id: ``pcie/link-narrower-than-card``."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from advisor.model.facts import Facts, GapState
+from advisor.model.facts import GapState
 from advisor.model.finding import Basis, Severity, Verdict
 from advisor.model.setting import Risk, Scope, TakesEffect
 
@@ -107,32 +106,4 @@ def rule_schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "advisor rule",
         **RuleFile.model_json_schema(),
-    }
-
-
-def facts_schema(models: Mapping[str, type[Facts]]) -> dict[str, Any]:
-    """The JSON Schema of ``facts.json`` for these sections."""
-    references: Mapping[Any, Any]
-    inputs: list[tuple[Any, Literal["validation"], TypeAdapter[Any]]] = [
-        (name, "validation", TypeAdapter(model)) for name, model in models.items()
-    ]
-    references, definitions = TypeAdapter.json_schemas(inputs)
-    gaps = TypeAdapter(GapState).json_schema()
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "advisor facts",
-        "type": "object",
-        "required": ["schema_version", "facts"],
-        "additionalProperties": False,
-        "properties": {
-            "schema_version": {"const": 1},
-            "source": {"type": "object"},
-            "facts": {
-                "type": "object",
-                "additionalProperties": False,
-                "properties": {name: references[name, "validation"] for name in sorted(models)},
-            },
-            "gaps": {"type": "object", "additionalProperties": gaps},
-        },
-        **definitions,
     }

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from advisor.figures import cpulist_text, size_text
 from advisor.inputs import printable
 from advisor.rulebook.language import Expression, Scope, compile_expression
 from advisor.rulebook.language_compiler import Mistake
@@ -19,7 +20,6 @@ _VALUE_LIMIT = 200
 _FORMAT = re.compile(r":\s*([a-z]+)\s*$", re.ASCII)
 _LARGEST_SIZE = 2**70
 """Larger numbers of bytes are no sizes and do not fit a float."""
-_SIZES = ("KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 @dataclass(frozen=True)
@@ -131,25 +131,14 @@ def _size(value: object) -> str:
     """``64 MiB``; whole where it is whole."""
     if not isinstance(value, int | float) or abs(value) >= _LARGEST_SIZE:
         return _text(value)
-    size, unit = float(value), "bytes"
-    for larger in _SIZES:
-        if abs(size) < 1024:
-            break
-        size, unit = size / 1024, larger
-    return f"{size:.1f}".removesuffix(".0") + f" {unit}"
+    return size_text(int(value))
 
 
 def _cpu_list(value: object) -> str:
     """``0-3,8``."""
     if not isinstance(value, tuple) or not all(isinstance(number, int) for number in value):
         return _text(value)
-    runs: list[list[int]] = []
-    for number in sorted(value):
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs) or "none"
+    return cpulist_text(value)
 
 
 def _is_list(found: Type) -> bool:

@@ -9,9 +9,10 @@ import pytest
 from advisor.errors import RuleError
 from advisor.model.facts import Facts, File, Volatile
 from advisor.model.job import Job
+from advisor.model.schema import facts_schema
 from advisor.rulebook.load import FILE_LIMIT_BYTES, load_rules
 from advisor.rulebook.rule import Rule, Sections
-from advisor.rulebook.schema import facts_schema, rule_schema
+from advisor.rulebook.schema import rule_schema
 from advisor.rulebook.strict_yaml import DEPTH_LIMIT, parse_yaml
 
 

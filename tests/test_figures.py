@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.reports._units import cpulist_text, size_text
+from advisor.figures import cpulist_text, size_text
 
 
 @pytest.mark.parametrize(
