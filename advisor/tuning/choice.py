@@ -76,6 +76,9 @@ def _against(
     today: Candidate, cheapest: Candidate, best: Candidate, tolerance: float, candidates: tuple[Candidate, ...]
 ) -> Choice:
     gain = _gain(cheapest, today)
+    if len(candidates) == 1:
+        why = "keep what you have: no other configuration was measured with success"
+        return Choice(today.config, False, None, tolerance, why, candidates)
     if cheapest.config == today.config:
         why = "nothing to gain: keep what you have; the present configuration is " + (
             "the fastest" if today is best else f"within {tolerance:.1%} of the fastest, and cheaper"

@@ -107,6 +107,12 @@ def test_without_a_baseline_no_gain_is_told() -> None:
     assert "baseline could not be measured" in choice.why
 
 
+def test_a_baseline_that_was_compared_with_nothing_is_not_called_the_fastest() -> None:
+    choice = choose([trial(BASE, 100), trial(config(4), 0, outcome="timed-out")], BASE)
+    assert choice.config == BASE
+    assert choice.why == "keep what you have: no other configuration was measured with success"
+
+
 def test_noise_widens_what_counts_as_the_same() -> None:
     wide = choose([trial(BASE, 100, jitter=0.05), trial(config(4), 106, jitter=0.05)], BASE)
     assert wide.config == BASE
