@@ -251,7 +251,6 @@ SYSCTL = "/proc/sys"
         ("storage/array-degraded", {"/sys/block/md0/md/degraded": "1\n"}),
         ("storage/array-rebuilding", {"/sys/block/md0/md/sync_action": "recover\n"}),
         ("storage/nvme-with-scheduler", {"/sys/block/nvme0n1/queue/scheduler": "none [mq-deadline]\n"}),
-        ("memory/shm-on-disk", {"/proc/self/mountinfo": MOUNTS.replace("40 36 0:25 / /dev/shm", "40 36 0:25 / /tmp")}),
         ("storage/nfs-soft-mount-written", {"/proc/self/mountinfo": MOUNTS.replace(",hard,", ",soft,")}),
         ("storage/nfs-old-version", {"/proc/self/mountinfo": MOUNTS.replace("vers=4.2", "vers=4.0")}),
         ("storage/fstab-option-removed", {"/etc/fstab": "/dev/nvme0n1 /data xfs nobarrier 0 0\n"}),
