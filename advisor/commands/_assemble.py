@@ -44,7 +44,7 @@ def earlier_measurement(out: str | Path) -> Measured:
 def asked_by(report: Report, snapshot: Snapshot) -> tuple[Setting, ...]:
     """The settings of the rules that fail, and of those that hold thanks to our own installed file."""
     failing = [setting for finding in report.failing() for setting in finding.settings]
-    holding = [setting for finding in report.of("holds") for setting in finding.settings]
+    holding = [setting for finding in report.of("holds") for setting in finding.keeps]
     targets = load_targets()
     kept = [s for s in holding if any(file.ours for file in targets[s.target].set_by(snapshot, s.key))]
     return (*failing, *kept)

@@ -48,6 +48,9 @@ class Finding:
     disagree: tuple[str, ...] = ()
     """Positions of authorities that differ, one each."""
     settings: tuple[Setting, ...] = ()
+    """Of a finding that fails: what it asks for."""
+    keeps: tuple[Setting, ...] = ()
+    """Of a finding that holds: what must stay where an installed file of ours is the reason that it holds."""
     condition: str = ""
     """The rule's own words of what fails, with its thresholds: for files that must not hold volatile values."""
 

@@ -26,6 +26,7 @@ class _Outcome:
     message: str = ""
     settle: tuple[str, ...] = ()
     settings: tuple[Setting, ...] = ()
+    keeps: tuple[Setting, ...] = ()
     defect: str = ""
 
 
@@ -79,7 +80,7 @@ def _judged(rule: Rule, run: Run) -> _Outcome:
         fails = _decided(rule.fails, run)
         if isinstance(fails, Unknown):
             return _unknown(rule, fails, run.snapshot)
-        return _failing(rule, run) if fails else _Outcome("holds")
+        return _failing(rule, run) if fails else _Outcome("holds", keeps=_kept(rule, run))
     except Defective as defect:
         return _defective(rule, defect)
 
@@ -114,6 +115,16 @@ def _failing(rule: Rule, run: Run) -> _Outcome:
             key = f"{setting.entry.target}:{setting.entry.key}"
             unmade += [f"{key} is not set: {text}" for text in settling(made.missing, run.snapshot)]
     return _Outcome("fails", rule.says.filled(run), tuple(unmade), tuple(settings))
+
+
+def _kept(rule: Rule, run: Run) -> tuple[Setting, ...]:
+    """What a holding rule would set: where an installed file of ours brought it about, it must not be dropped."""
+    fresh = Run(run.snapshot, run.items)  # so that the evidence stays that of the condition
+    try:
+        made = [_setting(rule, setting, fresh) for setting in rule.settings]
+    except Defective:  # a value that only makes sense where the condition fails
+        return ()
+    return tuple(setting for setting in made if isinstance(setting, Setting))
 
 
 def _setting(rule: Rule, setting: CompiledSetting, run: Run) -> Setting | Unknown:
@@ -156,5 +167,6 @@ def _finding(rule: Rule, subject: str, run: Run, outcome: _Outcome) -> Finding:
         sources=tuple(file.sources),
         disagree=tuple(file.disagree),
         settings=outcome.settings,
+        keeps=outcome.keeps,
         condition=" ".join(rule.fails.text.split()),
     )

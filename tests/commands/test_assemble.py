@@ -68,7 +68,8 @@ def test_render_uses_what_tune_measured_and_leaves_its_record(tmp_path: Path) ->
 
 def finding(verdict: Verdict, key: str) -> Finding:
     setting = Setting("sysctl", key, 10, Reason("rule", "a/b", "helps"))
-    return Finding("a/b", "", verdict, "warn", "kernel-doc", "t", "m", (), settings=(setting,))
+    told = {"settings": (setting,)} if verdict == "fails" else {"keeps": (setting,)}
+    return Finding("a/b", "", verdict, "warn", "kernel-doc", "t", "m", (), **told)
 
 
 def test_a_rule_that_holds_thanks_to_our_installed_file_keeps_its_setting() -> None:

@@ -234,6 +234,12 @@ def test_a_value_is_written_out_or_an_expression(value: Any, made: object) -> No
     assert found.value == made
 
 
+def test_a_holding_finding_says_what_may_keep_it_so() -> None:
+    finding = only(evaluate([rule(set=[setting()])], host(WIDE)))
+    assert [(kept.key, kept.value) for kept in finding.keeps] == [("net.p1", 16)]
+    assert all("width" in seen.expression for seen in finding.evidence)
+
+
 @pytest.mark.parametrize("port", [WIDE, DARK], ids=["holds", "unknown"])
 def test_only_a_failure_asks_for_settings(port: Port) -> None:
     assert only(evaluate([rule(set=[setting()])], host(port))).settings == ()
