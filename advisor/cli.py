@@ -4,6 +4,7 @@ import ast
 import os
 import signal
 import sys
+import traceback
 from pathlib import Path
 
 import click
@@ -89,4 +90,18 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         # A locale without UTF-8 must not turn an odd device name into a traceback.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    sys.exit(run(sys.argv[1:]))
+    try:
+        status = run(sys.argv[1:])
+    except Exception as error:  # noqa: BLE001 - a mistake of ours, told as such instead of as a traceback
+        status = _defect(error)
+    sys.exit(status)
+
+
+def _defect(error: Exception) -> int:
+    """Tells of a mistake in advisor itself, with the place to look at, and returns the exit status."""
+    if os.environ.get("ADVISOR_TRACEBACK"):
+        traceback.print_exception(error)
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    told = f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"
+    click.echo(f"advisor: defect, please report it: {_safe(told)}; ADVISOR_TRACEBACK=1 shows more", err=True)
+    return AdvisorError.exit_status

@@ -1,18 +1,57 @@
 """The Job that a command works for, from its options and from what the host has."""
 
+import os
+from collections.abc import Callable
+from typing import TypeVar
+
+import click
+
+from advisor.errors import InputError
+from advisor.inputs import printable
 from advisor.model.job import Job
 from advisor.model.snapshot import Snapshot
 from advisor.probes.gpu import Gpu
+
+_Command = TypeVar("_Command", bound=Callable[..., object])
+
+
+def job_options(command: _Command) -> _Command:
+    """Adds the options that say what the job is: ``--ranks``, ``--data``, ``--checkpoints``."""
+    paths = "Facts about its file system decide some rules."
+    click.option("--checkpoints", metavar="PATH", help=f"Where the job writes its checkpoints. {paths}")(command)
+    click.option("--data", metavar="PATH", help=f"Where the job reads its data. {paths}")(command)
+    ranks = click.IntRange(1, 4096)
+    click.option("--ranks", type=ranks, metavar="N", help="Training processes on this node (default: its GPUs).")(
+        command
+    )
+    return command
 
 
 def job_of(snapshot: Snapshot, ranks: int | None, data_path: str | None = None, output_path: str | None = None) -> Job:
     """The job with its number of ranks: ``--ranks``, else one for each GPU, else one. Paths as resolved on the host."""
     count, origin = (ranks, "--ranks") if ranks is not None else _one_for_each_gpu(snapshot)
-    origins = {"ranks": origin, "data_path": "--data"}
+    origins = {**Job().origins, "ranks": origin}
     return Job(origin="the command line", origins=origins, ranks=count, data_path=data_path, output_path=output_path)
+
+
+def job_told(snapshot: Snapshot, ranks: int | None, data: str | None = None, checkpoints: str | None = None) -> Job:
+    """The job that the options of `job_options` tell. Raises InputError for a path that cannot be meant."""
+    here = snapshot.source.kind == "live"
+    return job_of(snapshot, ranks, _path("--data", data, here), _path("--checkpoints", checkpoints, here))
 
 
 def _one_for_each_gpu(snapshot: Snapshot) -> tuple[int, str]:
     gpus = (snapshot.get(Gpu) or Gpu()).gpus
     usable = sum(gpu.lost is not True for gpu in gpus or ())
     return (usable, "one for each GPU") if usable else (1, "one, for no GPU is visible")
+
+
+def _path(option: str, path: str | None, here: bool) -> str | None:
+    """A path of the job as the host sees it: links resolved on this host, taken as written for another one."""
+    if path is None:
+        return None
+    if here:
+        return os.path.realpath(path)
+    if not path.startswith("/"):
+        raise InputError(f"{option} {printable(path)} must be an absolute path when the host is not this one")
+    return os.path.normpath(path)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import click
 
+from advisor.commands._job import job_options, job_told
 from advisor.discover import unit_names
 from advisor.model.finding import SEVERITIES, Report
 
@@ -13,7 +14,7 @@ NEVER = "never"
 @click.command()
 @click.option("--root", metavar="DIR|TAR", help="A captured machine instead of this one.")
 @click.option("--facts", metavar="FILE", help="The facts.json of an earlier run instead of this machine.")
-@click.option("--ranks", type=click.IntRange(1, 4096), help="Training processes on this node (default: its GPUs).")
+@job_options
 @click.option("--rules", multiple=True, metavar="DIR", help="Further rules: DIR/<area>/<bad-pattern>.yaml.")
 @click.option("--format", "form", type=click.Choice(unit_names("reports")), default="text", show_default=True)
 @click.option(
@@ -29,6 +30,8 @@ def command(
     root: str | None,
     facts: str | None,
     ranks: int | None,
+    data: str | None,
+    checkpoints: str | None,
     rules: Sequence[str],
     form: str,
     fail_on: str,
@@ -39,7 +42,6 @@ def command(
 
     Exit status: 0, 1 when there are findings at or above --fail-on, 3 when a probe or a rule had a defect.
     """
-    from advisor.commands._job import job_of
     from advisor.commands._rules import loaded
     from advisor.commands._screen import look_at
     from advisor.commands._snapshot import derive, snapshot_from
@@ -49,7 +51,7 @@ def command(
 
     every = loaded(rules)  # a wrong rule is told before the host is read
     snapshot, defects = snapshot_from(root, facts)
-    snapshot = derive(snapshot, job_of(snapshot, ranks))
+    snapshot = derive(snapshot, job_told(snapshot, ranks, data, checkpoints))
     report = evaluate(every, snapshot)
     if not quiet:
         click.echo(unit("reports", form).text(report, snapshot, None, look_at(no_color)), nl=False)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import click
 
+from advisor.commands._job import job_options, job_told
 from advisor.commands._pages import Explained, Key
 from advisor.model.snapshot import Snapshot
 from advisor.rulebook.rule import Rule
@@ -13,7 +14,7 @@ from advisor.rulebook.rule import Rule
 @click.argument("name", metavar="RULE|KEY")
 @click.option("--root", metavar="DIR|TAR", help="A captured machine instead of this one.")
 @click.option("--facts", metavar="FILE", help="The facts.json of an earlier run instead of this machine.")
-@click.option("--ranks", type=click.IntRange(1, 4096), help="Training processes on this node (default: its GPUs).")
+@job_options
 @click.option("--rules", multiple=True, metavar="DIR", help="Further rules: DIR/<area>/<bad-pattern>.yaml.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--quiet", is_flag=True, help="Print nothing; exit with 2 when there is no such rule or key.")
@@ -23,6 +24,8 @@ def command(
     root: str | None,
     facts: str | None,
     ranks: int | None,
+    data: str | None,
+    checkpoints: str | None,
     rules: Sequence[str],
     form: str,
     quiet: bool,
@@ -34,7 +37,6 @@ def command(
     """
     import json
 
-    from advisor.commands._job import job_of
     from advisor.commands._pages import as_document, as_text
     from advisor.commands._rules import loaded
     from advisor.commands._screen import look_at
@@ -43,7 +45,7 @@ def command(
     every = loaded(rules)
     about, target = _named(name, every)
     snapshot, _ = snapshot_from(root, facts)
-    explained = _explained(about, target, derive(snapshot, job_of(snapshot, ranks)))
+    explained = _explained(about, target, derive(snapshot, job_told(snapshot, ranks, data, checkpoints)))
     if not quiet:
         document = json.dumps(as_document(explained), indent=1, sort_keys=True) + "\n" if form == "json" else None
         click.echo(document or as_text(explained, look_at(no_color)), nl=False)

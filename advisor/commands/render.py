@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import click
 
 from advisor.commands._assemble import TUNING_FILE, asked_by, assemble, earlier_measurement
-from advisor.commands._job import job_of
+from advisor.commands._job import job_options, job_told
 from advisor.commands._rules import evaluated
 from advisor.commands._snapshot import derive, snapshot_from
 from advisor.inputs import printable
@@ -23,7 +23,7 @@ SCHEMA_VERSION = 1
 @click.option("--root", metavar="DIR|TAR", help="A captured machine instead of this one.")
 @click.option("--facts", metavar="FILE", help="The facts.json of an earlier run instead of this machine.")
 @click.option("--out", default="advisor-out", show_default=True, metavar="OUT", help="Folder to write.")
-@click.option("--ranks", type=click.IntRange(1, 4096), help="Training processes on this node.  [default: its GPUs]")
+@job_options
 @click.option("--set", "wishes", multiple=True, metavar="TARGET:KEY=VALUE", help="A setting of your own; it wins.")
 @click.option("--rules", multiple=True, metavar="DIR", help="Further rules.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -36,6 +36,8 @@ def command(
     facts: str | None,
     out: str,
     ranks: int | None,
+    data: str | None,
+    checkpoints: str | None,
     wishes: Sequence[str],
     rules: Sequence[str],
     form: str,
@@ -50,7 +52,7 @@ def command(
     targets = load_targets()
     own = [requested(wish, targets) for wish in wishes]
     snapshot, defects = snapshot_from(root, facts)
-    snapshot = derive(snapshot, job_of(snapshot, ranks))
+    snapshot = derive(snapshot, job_told(snapshot, ranks, data, checkpoints))
     report, measured = evaluated(snapshot, rules), earlier_measurement(out)
     made = plan([*asked_by(report, snapshot), *measured.settings, *own], snapshot, targets)
     written = assemble(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from advisor.model.facts import Facts, Volatile
+from advisor.model.facts import Facts, Volatile, evidence_path
 from advisor.model.job import Job
 from advisor.probes.block import Block, BlockDevice
 from advisor.probes.mounts import Mount, Mounts, OtherMount
@@ -46,7 +46,10 @@ def derive(job: Job, mounts: Mounts, block: Block | None) -> Storage:
         origin=mounts.origin,
         data=_place(job.data_path, mounts, block),
         output=_place(job.output_path, mounts, block),
-        origins=dict.fromkeys(("data", "output"), job.origin),
+        origins={
+            "data": evidence_path(job, "data_path") if job.data_path is None else mounts.origin,
+            "output": evidence_path(job, "output_path") if job.output_path is None else mounts.origin,
+        },
     )
 
 

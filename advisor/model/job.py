@@ -6,6 +6,7 @@ from advisor.model.facts import Facts
 class Job(Facts):
     """The job to be configured. ``origin`` says where a value comes from (``--ranks``, ``visible GPUs`` ...)."""
 
+    origins: dict[str, str] = {"ranks": "--ranks", "data_path": "--data", "output_path": "--checkpoints"}
     ranks: int | None = None
     """Training processes on this node."""
     data_path: str | None = None

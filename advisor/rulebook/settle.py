@@ -7,7 +7,8 @@ from advisor.model.snapshot import Snapshot
 from advisor.rulebook.language_values import Missing
 
 _COMMAND = "command: "
-_JOB = {"job.ranks": "give --ranks", "job.data_path": "give --data", "job.output_path": "tell where checkpoints go"}
+_OPTIONS = ("--ranks", "--data", "--checkpoints")
+"""Evidence paths of what the operator tells of the job."""
 
 
 def settling(missing: Iterable[Missing], snapshot: Snapshot) -> tuple[str, ...]:
@@ -16,8 +17,8 @@ def settling(missing: Iterable[Missing], snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def _settles(missing: Missing, snapshot: Snapshot) -> str:
-    if missing.expression in _JOB:
-        return _JOB[missing.expression]
+    if missing.path in _OPTIONS:
+        return f"give {missing.path}"
     if missing.gap == "not read":
         section = missing.expression.partition(".")[0]
         return f"have facts of section {section}: its probe failed, or these facts are without it"
