@@ -55,6 +55,7 @@ HEAVY = {"torch", "optuna", "pynvml", "rich", "numpy", "scipy", "PIL"}
 TOUCHES_FILES = {
     *("host/", "inputs.py", "data.py", "discover.py", "rulebook/load.py", "planning/write.py", "tuning/trial.py"),
     *("tuning/child.py", "tuning/study.py", "workloads/", "cli.py", "tuning/processes.py", "tuning/shm.py"),
+    *("tuning/memory.py", "tuning/supervisor.py"),
 }
 STARTS_PROCESSES = {"host/", "tuning/trial.py", "tuning/processes.py"}
 FILE_CALLS = {

@@ -1,108 +1,356 @@
-"""The program of a trial: builds the loader, trains, measures, writes one JSON file, and ends.
+"""The child of a trial: loads the workload, measures it, and tells the supervisor by events.
 
-    PYTHON child.py REQUEST.json RESULT.json
-
-It runs in the interpreter that trains (``--python``), where advisor need not be installed, so this file and all that
-it imports need the standard library and torch only. Of advisor nothing but the package itself is made visible, lest
-the parent's other packages shadow those of the training environment.
+Runs in the interpreter that trains, which need not be advisor's: this file and all that it imports use the standard
+library and torch alone, from Python 3.10 on.
 """
 
-import importlib.util
+import contextlib
+import ctypes
 import json
 import os
+import resource
 import signal
 import sys
+import time
 import traceback
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-_PACKAGE = Path(__file__).resolve().parent.parent
+from advisor.errors import WorkloadError
+from advisor.model.trial import Config
+from advisor.model.workload import Workload
+from advisor.tuning.measuring import Edge, Figures, Loop, Plan, Window
+from advisor.workloads._load import Loaded, load
+from advisor.workloads._loader import Batches, build_loader, is_iterable, repeats_samples
+from advisor.workloads._tensors import samples_in
+from advisor.workloads.user import sample_count
+
+MARGIN_SHARE, LEAST_MARGIN_SECONDS, MOST_MARGIN_SECONDS = 0.1, 0.5, 5.0
+"""Of the time limit: kept for what comes before and after measuring."""
+SATURATED = 0.1
+"""When the loop waits for this share of its time at least, the workers never wait for work."""
+HAND_OVER_SECONDS = 0.001
+"""What handing a batch over blocks a worker (pipe, descriptors, its own feeding thread): 0.7 ms seen on two CPUs."""
+MOST_FAILURE_CHARACTERS = 20_000
+PREFETCH = 2
+"""DataLoader's own, when none is given."""
 _PR_SET_PDEATHSIG = 1
-_OOM_SCORE = "1000"
-"""The kernel's out-of-memory killer takes a process with this score first: never somebody else's job."""
+Tell = Callable[[Mapping[str, Any]], None]
 
 
-def _show_package() -> None:
-    """Makes ``advisor`` importable from beside this file, and nothing else of the parent's environment."""
-    if "advisor" in sys.modules:
-        return
-    spec = importlib.util.spec_from_file_location(
-        "advisor", _PACKAGE / "__init__.py", submodule_search_locations=[str(_PACKAGE)]
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module: ModuleType = importlib.util.module_from_spec(spec)
-    sys.modules["advisor"] = module
-    spec.loader.exec_module(module)
-
-
-# At import, not in main(): a worker started by spawn or forkserver imports this file again before anything else.
-_show_package()
-
-
-def main() -> int:
-    """Runs one request and returns the exit status; whatever happened is told in the result file."""
-    request = json.loads(Path(sys.argv[1]).read_text("utf-8"))
-    _die_with(int(request["parent"]))
-    # The script's folder would make advisor's own modules shadow the user's.
-    sys.path[0] = os.getcwd()
-    result: dict[str, Any]
+def main(folder: str) -> None:
+    """Does what ``request.json`` in ``folder`` asks; ends the process without the usual tidying, which may hang."""
+    _isolate()
+    tell = _teller(os.path.join(folder, "events"))
+    status = 1
     try:
-        result = {"status": "ok", **_answer(request)}
-    except KeyboardInterrupt:
-        return 130
-    except BaseException as error:  # noqa: BLE001 - user code raises anything, SystemExit too
-        result = {"status": "error", **_told(error)}
-    part = Path(sys.argv[2] + ".part")
-    part.write_text(json.dumps(result), "utf-8")
-    part.replace(sys.argv[2])
-    return 0 if result["status"] == "ok" else 1
+        request = json.loads((Path(folder) / "request.json").read_text("utf-8"))
+        tell({"result": _do(request, tell)})
+        status = 0
+    except WorkloadError as error:
+        tell({"failure": {"workload_error": str(error)}})
+    except _TooSlow as error:
+        tell({"failure": {"too_slow": str(error)}})
+    except BaseException as error:  # noqa: BLE001 - whatever the user's code raises is a result to be told
+        tell({"failure": {"text": "".join(traceback.format_exception(error))[-MOST_FAILURE_CHARACTERS:]}})
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(status)
 
 
-def _answer(request: dict[str, Any]) -> dict[str, Any]:
-    from advisor.tuning._describe import describe
-    from advisor.tuning._loop import measure
-    from advisor.workloads._load import load
+class _TooSlow(Exception):
+    """Not even one window was finished in time."""
 
+
+def _isolate() -> None:
+    """Dies with the supervisor, dies first when memory runs out, leaves no core file."""
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)  # the supervisor died before the kernel was told
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    with contextlib.suppress(OSError):  # a /proc that cannot be written: the memory guard remains
+        Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
+    # So that asking whether there is a GPU does not set CUDA up before workers are forked.
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+
+
+def _teller(path: str) -> Tell:
+    stream = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+    def tell(event: Mapping[str, Any]) -> None:
+        os.write(stream, json.dumps(event).encode() + b"\n")
+
+    return tell
+
+
+def _do(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+    began = time.monotonic()
+    limit = request["seconds"]
+    ends = began + limit - min(max(MARGIN_SHARE * limit, LEAST_MARGIN_SECONDS), MOST_MARGIN_SECONDS)
+    tell({"progress": "importing torch"})
+    try:
+        import torch.utils.data  # noqa: F401
+    except ImportError as error:
+        raise WorkloadError(
+            f"{sys.executable} cannot import torch ({error}): install it there, or give --python"
+        ) from error
+    tell({"progress": f"loading {request['workload']}"})
     loaded = load(request["workload"], request["data"])
-    return describe(loaded) if request["task"] == "describe" else measure(loaded, request)
+    if request["task"] == "describe":
+        return _description(loaded)
+    return _Trial(loaded.workload, request, ends, tell).run()
 
 
-def _told(error: BaseException) -> dict[str, Any]:
-    """An error as text: its type, its message, where the user's code raised it, and the whole traceback."""
-    from advisor.errors import WorkloadError
+def _description(loaded: Loaded) -> dict[str, Any]:
+    """The fields of a WorkloadDescription. No sample is loaded: what a sample may do is for a trial to find out."""
+    import torch
 
-    if isinstance(error, WorkloadError):
-        return {"kind": "WorkloadError", "message": str(error), "place": "", "traceback": ""}
+    workload = loaded.workload
+    has_gpu = torch.cuda.is_available()
+    declared = ("batch_size", "num_workers", "prefetch_factor", "accumulation", "global_batch", "pin_memory")
     return {
-        "kind": type(error).__name__,
-        "message": str(error)[:4000],
-        "place": _place(error),
-        "traceback": "".join(traceback.format_exception(error))[-8000:],
+        "title": loaded.title,
+        "has_step": workload.step is not None,
+        "iterable": is_iterable(workload.dataset),
+        "sample_count": sample_count(workload.dataset),
+        "fingerprint": loaded.fingerprint,
+        "code": loaded.code,
+        **{name: getattr(workload, name) for name in (*declared, "persistent_workers")},
+        "start_method": _start_method(),
+        "python_version": ".".join(map(str, sys.version_info[:3])),
+        "torch_version": str(torch.__version__),
+        "devices": [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())] if has_gpu else [],
+        "device": "cuda" if has_gpu else "cpu",
     }
 
 
-def _place(error: BaseException) -> str:
-    """``file:line`` of the innermost frame that is neither advisor's nor a library's."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if not f.filename.startswith(str(_PACKAGE)) and "site-packages" not in f.filename]
-    own = [f for f in own if "/lib/python" not in f.filename and not f.filename.startswith("<")]
-    return f"{own[-1].filename}:{own[-1].lineno}" if own else ""
+def _start_method() -> str:
+    from torch import multiprocessing
+
+    return str(multiprocessing.get_start_method(allow_none=False))
 
 
-def _die_with(parent: int) -> None:
-    """Ties this process to its parent: it is killed when the parent dies, and first when memory runs out."""
-    import ctypes
+class _Trial:
+    """One configuration of a workload, measured."""
 
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # it died before the call above
-        os._exit(130)
+    def __init__(self, workload: Workload, request: Mapping[str, Any], ends: float, tell: Tell) -> None:
+        self.workload, self.request, self.ends, self.tell = workload, request, ends, tell
+        self.config = Config(**request["config"])
+        self.prefetch = (self.config.prefetch_factor or PREFETCH) if self.config.num_workers else 0
+        self.steps = 0
+        self.rates: list[float] = []
+        self.device: _DeviceClock | None = None
+
+    def run(self) -> dict[str, Any]:
+        """The figures of the measurement."""
+        train = self._training()
+        if train is not None and self.workload.step is not None and _has_gpu():
+            self.device = _DeviceClock(train)
+            train = self.device.train
+        workers = self.config.num_workers
+        self.tell({"progress": f"starting {workers} workers" if workers else "loading the first batch"})
+        built = time.perf_counter()
+        left = max(self.ends - time.monotonic(), 1.0)
+        batches = Batches(build_loader(self.workload, self.config, self.request["slice_index"], left))
+        size = self.config.batch_size
+        loop = Loop(
+            batches=iter(batches),
+            train=train,
+            samples_in=samples_in if size is None else lambda batch: size,
+            clock=time.perf_counter,
+            cpu_clock=time.thread_time,
+            delay_clock=lambda: _delay_seconds("/proc/thread-self/schedstat"),
+            edge=self._edge,
+            told=lambda text: self.tell({"progress": text}),
+        )
+        figures = loop.measure(self._plan(built + left), built, self._note)
+        if not figures.windows:
+            raise _TooSlow(
+                f"not one window was measured within {self.request['seconds']:g} s: the first batch came after "
+                f"{figures.startup_seconds:.1f} s, and {figures.discarded_steps} steps followed"
+            )
+        return self._result(figures, batches, trained=train is not None)
+
+    def _plan(self, ends: float) -> Plan:
+        return Plan(
+            num_workers=self.config.num_workers,
+            prefetch_factor=self.prefetch,
+            accumulation=self.config.accumulation,
+            windows=self.request["windows"],
+            window_seconds=self.request["window_seconds"],
+            ends=ends,
+        )
+
+    def _training(self) -> Callable[[Any], None] | None:
+        """What is done with a batch; ``None``: nothing, the loader is measured alone."""
+        step, update, seconds = self.workload.step, self.workload.optimizer_step, self.request["step_time"]
+        if self.request["mode"] == "loader":
+            return None
+        if step is None:
+            return (lambda batch: time.sleep(seconds)) if seconds else None
+
+        def train(batch: Any) -> None:
+            step(batch)
+            self.steps += 1
+            if update is not None and self.steps % self.config.accumulation == 0:
+                update()
+
+        return train
+
+    def _note(self, window: Window) -> None:
+        """Tells the rates so far: they are kept should the rest fail."""
+        self.rates.append(window.rate())
+        self.tell({"windows": self.rates})
+
+    def _edge(self) -> Edge:
+        busy = self.device.busy_seconds() if self.device is not None else None
+        cpu, delay = _workers_seconds() if self.config.num_workers else (None, None)
+        return Edge(cpu, delay, busy)
+
+    def _result(self, figures: Figures, batches: Batches, trained: bool) -> dict[str, Any]:
+        windows = figures.windows
+        warning = repeats_samples(self.workload.dataset, self.config.num_workers)
+        return {
+            "samples_per_second": [w.rate() for w in windows],
+            "wait_share": _wait_share(windows) if trained else None,
+            "startup_seconds": figures.startup_seconds,
+            "step_seconds": [w.median_step_seconds for w in windows] if trained else [],
+            "peak_vram_bytes": _peak_vram_bytes(),
+            "batch_bytes": batches.batch_bytes,
+            "warnings": [warning] if warning else [],
+            "notes": {**self._notes(figures, batches), **_cost_of_a_sample(figures, self.config.num_workers)},
+        }
+
+    def _notes(self, figures: Figures, batches: Batches) -> dict[str, float | int | str]:
+        import torch
+
+        samples = sample_count(self.workload.dataset)
+        notes: dict[str, float | int | str] = {
+            "samples": sum(w.samples for w in figures.windows),
+            "steps": sum(w.steps for w in figures.windows),
+            "discarded_steps": figures.discarded_steps,
+            "epochs": batches.epochs,
+            "tensors_per_batch": batches.tensors_per_batch or 0,
+            "torch_threads": torch.get_num_threads(),
+            "start_method": _start_method(),
+            "device": "cuda" if self.device is not None else "cpu",
+        }
+        if samples is not None:
+            notes["samples_of_the_data_set"] = samples
+        if self.config.num_workers and not self.config.persistent_workers and not is_iterable(self.workload.dataset):
+            # Not in the rates, which are taken inside one epoch: what a job pays whenever an epoch begins.
+            notes["restart_seconds_per_epoch"] = round(figures.startup_seconds, 4)
+        if figures.warm_up_cut_short:
+            notes["warm_up"] = "cut short: steps are slow for the time limit"
+        if len(figures.windows) < self.request["windows"]:
+            notes["windows"] = f"{len(figures.windows)} of {self.request['windows']}, for want of time"
+        if not figures.windows[-1].whole:
+            notes["window"] = f"cut short after {figures.windows[-1].steps} steps, for want of time"
+        return notes
+
+
+def _has_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
+class _DeviceClock:
+    """How long the accelerator had work: a step is queued and returns early, so the loop's own clock cannot tell."""
+
+    def __init__(self, train: Callable[[Any], None]) -> None:
+        self._train = train
+        self._spans: list[tuple[Any, Any]] = []
+        self._total = 0.0
+
+    def train(self, batch: Any) -> None:
+        """A step between two marks in the device's queue."""
+        import torch
+
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+        begin.record()
+        self._train(batch)
+        end.record()
+        self._spans.append((begin, end))
+
+    def busy_seconds(self) -> float:
+        """Since the beginning; waits until the device has done all that is queued."""
+        import torch
+
+        torch.cuda.synchronize()
+        self._total += sum(begin.elapsed_time(end) for begin, end in self._spans) / 1000
+        self._spans.clear()
+        return self._total
+
+
+def _workers_seconds() -> tuple[float, float]:
+    """CPU time of the loader's workers, those that have ended included, and their time without a CPU."""
+    from torch import multiprocessing
+
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu, delay = ended.ru_utime + ended.ru_stime, 0.0
+    ticks = os.sysconf("SC_CLK_TCK")
+    for process in multiprocessing.active_children():
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            # Fields 14 and 15; the name, field 2, may hold spaces and ends at the last parenthesis.
+            numbers = Path(f"/proc/{process.pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+            cpu += (int(numbers[11]) + int(numbers[12])) / ticks
+        delay += _delay_seconds(f"/proc/{process.pid}/schedstat")
+    return cpu, delay
+
+
+def _delay_seconds(path: str) -> float:
+    """Time spent waiting for a CPU, the second number of a schedstat file; 0 where the kernel does not count it.
+
+    Sample: ``1498256 5040 12``, in nanoseconds (https://docs.kernel.org/scheduler/sched-stats.html)
+    """
     try:
-        Path("/proc/self/oom_score_adj").write_text(_OOM_SCORE, "ascii")
-    except OSError as error:
-        print(f"advisor: oom_score_adj stays as it is: {error}", file=sys.stderr)
+        return int(Path(path).read_text("ascii").split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def _wait_share(windows: tuple[Window, ...]) -> float:
+    """Of the measured time: waiting for data as the loop, or the accelerator if there is one, saw it."""
+    seconds = sum(w.seconds for w in windows)
+    busy = [w.device_busy_seconds for w in windows if w.device_busy_seconds is not None]
+    if len(busy) == len(windows):
+        return min(max(1 - sum(busy) / seconds, 0.0), 1.0)
+    return sum(w.wait_seconds for w in windows) / seconds
+
+
+def _cost_of_a_sample(figures: Figures, workers: int) -> dict[str, float]:
+    """CPU time and blocked time of a sample, as far as they can be told apart from waiting for work or for a CPU."""
+    if figures.loading_samples == 0:
+        return {}
+    of_the_loop = figures.loading_cpu_seconds / figures.loading_samples
+    if workers == 0:
+        idle = figures.loading_wall_seconds - figures.loading_cpu_seconds - figures.loading_delay_seconds
+        return {
+            "cpu_seconds_per_sample": of_the_loop,
+            "blocked_seconds_per_sample": max(idle, 0.0) / figures.loading_samples,
+        }
+    samples = sum(w.samples for w in figures.windows)
+    seconds = sum(w.seconds for w in figures.windows)
+    cpu = sum(w.workers_cpu_seconds or 0.0 for w in figures.windows)
+    delay = sum(w.workers_delay_seconds or 0.0 for w in figures.windows)
+    if min(w.workers_cpu_seconds or 0.0 for w in figures.windows) < 0:
+        return {}  # workers that another process has started were replaced in between
+    cost = {"cpu_seconds_per_sample": cpu / samples, "loop_cpu_seconds_per_sample": of_the_loop}
+    # What the loop itself does with a batch, taking it out of shared memory, is no waiting for workers.
+    waited = sum(w.wait_seconds for w in figures.windows) - of_the_loop * samples
+    if waited / seconds >= SATURATED:
+        handing_over = HAND_OVER_SECONDS * sum(w.steps for w in figures.windows)
+        cost["blocked_seconds_per_sample"] = max(workers * seconds - cpu - delay - handing_over, 0.0) / samples
+    return cost
+
+
+def _peak_vram_bytes() -> int | None:
+    import torch
+
+    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        return None
+    return int(torch.cuda.max_memory_reserved())

@@ -36,8 +36,10 @@ _LOST_WORKER_TEXTS = re.compile(
     r"|DataLoader worker \(pid\(s\) [^)]*\) exited unexpectedly[^\n]*"
     r"|DataLoader worker \(pid [^)]*\) is killed by signal: [^\n]*"
 )
+_UNPICKLABLE = re.compile(r"popen_(?:spawn_posix|forkserver)\.py")
 _WARNING = re.compile(r"^\S.*?:\d+: (\w*Warning: .*)$", re.MULTILINE)
 _FRAME = re.compile(r'^\s*File "([^"\n]+)", line (\d+)', re.MULTILINE)
+_EXCEPTION = re.compile(r"(?:[a-z_]\w*\.)*[A-Z]\w*(?:: |:?$)")
 _NOT_THE_USERS = ("/site-packages/", "/dist-packages/", "/advisor-trial-", "/lib/python3", "<")
 _CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGILL, signal.SIGFPE}
 
@@ -78,7 +80,8 @@ def ending_from(told: Mapping[str, Any]) -> Ending:
     """The Ending that a supervisor's JSON tells."""
     known = {f.name for f in fields(Ending)}
     lists = ("windows", "unkillable", "removed_from_shm")
-    return Ending(**{k: tuple(v) if k in lists else v for k, v in told.items() if k in known})
+    values: dict[str, Any] = {k: tuple(v) if k in lists else v for k, v in told.items() if k in known}
+    return Ending(**values)
 
 
 def measurement_from(ending: Ending) -> Measurement:
@@ -100,7 +103,7 @@ def measurement_from(ending: Ending) -> Measurement:
         peak_shm_bytes=ending.peak_shm_bytes,
         peak_vram_bytes=result.get("peak_vram_bytes"),
         batch_bytes=result.get("batch_bytes"),
-        warnings=warnings_in(ending.output),
+        warnings=(*result.get("warnings", ()), *warnings_in(ending.output)),
         notes=notes,
     )
 
@@ -154,26 +157,30 @@ def _failed(ending: Ending, failure: Mapping[str, Any]) -> tuple[Outcome, str]:
     if "too_slow" in failure:
         return "timed-out", _line(str(failure["too_slow"]))
     text = str(failure.get("text", ""))
-    known = _known_text(ending, text + "\n" + ending.output, _last_type(text))
+    known = _known_text(ending, text)
     if known is not None:
         return known
     place = place_in(text)
     told = _last_line(text)
+    if _UNPICKLABLE.search(text):
+        told = f"{told}; workers are started by spawn or forkserver here, so what they get must be picklable"
     return "user-error", _line(f"{told} ({place})" if place else told)
 
 
-def _known_text(ending: Ending, text: str, last_type: str) -> tuple[Outcome, str] | None:
+def _known_text(ending: Ending, text: str) -> tuple[Outcome, str] | None:
     if found := _SHM_TEXTS.search(text):
         return "no-space-in-shm", _line(found[0])
-    if last_type in _MEMORY_TYPES:
-        return "out-of-memory", _line(_last_line(text.rstrip()))
+    if _last_type(text) in _MEMORY_TYPES:
+        return "out-of-memory", _line(_last_line(text))
     if found := _MEMORY_TEXTS.search(text):
         return "out-of-memory", _line(found[0])
     if found := _TIMED_OUT_TEXT.search(text):
         return "timed-out", _line(f"{found[0]}: a worker gave no batch")
-    if found := _BUS_TEXTS.search(text):
+    # A worker prints the reason itself; the loop may only see that it is gone.
+    with_output = f"{text}\n{ending.output}"
+    if found := _BUS_TEXTS.search(with_output):
         return _bus_error(ending, found[0])
-    if found := _CRASH_TEXTS.search(text):
+    if found := _CRASH_TEXTS.search(with_output):
         return "user-error", _line(f"native code crashed in a worker: {found[0]}")
     if found := _LOST_WORKER_TEXTS.search(text):
         return _lost_worker(ending, found[0])
@@ -226,9 +233,9 @@ def _last_type(text: str) -> str:
 
 
 def _last_line(text: str) -> str:
-    """The last line that starts at the margin (a traceback's exception), else the last line with anything in it."""
+    """The line of a traceback that tells the exception, else the last line with anything in it."""
     lines = [line for line in text.splitlines() if line.strip()]
-    flush = [line for line in lines if re.match(r"[A-Za-z_][\w.]*(?:: |:$|$)", line)]
+    flush = [line for line in lines if _EXCEPTION.match(line)]
     chosen = flush or lines
     return chosen[-1].strip() if chosen else ""
 

@@ -1,134 +1,125 @@
-"""The processes of one trial: finding them all, weighing their memory, ending them all, and nothing else."""
+"""The processes of one trial: how its child is started, which they are, and how they are ended.
 
+Works inside a subreaper (prctl(2), PR_SET_CHILD_SUBREAPER): it inherits every process whose parent has died, so its
+descendants are all that the child ever started, daemons that left the session included, and nothing else.
+"""
+
+import contextlib
 import ctypes
 import os
 import signal
+import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
-import psutil
-
+KILL_SECONDS = 10.0
+"""How long processes may take to die of SIGKILL; one in an uninterruptible wait may take longer and is reported."""
+PAUSE_SECONDS = 0.01
+_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-_KILL_SECONDS = 10.0
-_ROUND_SECONDS = 0.02
+_CLEANERS = (b"multiprocessing.resource_tracker", b"torch_shm_manager")
+"""Programs of Python and PyTorch that remove named semaphores and shared memory once their clients have died."""
 
 
-@contextmanager
-def adopting() -> Iterator[None]:
-    """While inside, orphans of a trial become this process's children, so that none can slip away."""
-    library = ctypes.CDLL(None)
-    library.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    try:
-        yield
-    finally:
-        library.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+def become_reaper() -> None:
+    """From here on this process inherits orphans below it, and is told (SIGTERM) when its own parent dies."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+def start(python: str, folder: str) -> "subprocess.Popen[bytes]":
+    """The child of the trial in ``folder``, in a session of its own; raises OSError when it cannot be started."""
+    return subprocess.Popen(
+        [python, os.path.join(folder, "trial_child.py")],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "TMPDIR": os.path.join(folder, "tmp")},
+        start_new_session=True,
+    )
+
+
+def descendants(pid: int) -> set[int]:
+    """All processes below ``pid``, without it."""
+    found: set[int] = set()
+    open_ends = [pid]
+    while open_ends:
+        below = _children(open_ends.pop()) - found
+        found |= below
+        open_ends.extend(below)
+    return found
+
+
+def _children(pid: int) -> set[int]:
+    found: set[int] = set()
+    with contextlib.suppress(OSError):  # it has ended
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError):
+                found.update(map(int, Path(f"/proc/{pid}/task/{task}/children").read_text("ascii").split()))
+    return found
 
 
 @dataclass
 class Tree:
-    """The trial's process, its session, its descendants, and the orphans among them that this process adopted."""
+    """Everything below this process, of which ``child`` is the first."""
 
-    pid: int
-    others: frozenset[tuple[int, float]]
-    """Children of this process that were there before the trial: (pid, start time)."""
+    child: "subprocess.Popen[bytes]"
+    status: int | None = None
+    """Exit status of the child once it has ended, negative for a signal."""
     seen: set[int] = field(default_factory=set)
-    """Every pid that belonged to the trial."""
+    """Every process that was ever seen."""
 
-    @classmethod
-    def of(cls, pid: int, others: frozenset[tuple[int, float]]) -> "Tree":
-        """The tree of a trial that was just started."""
-        return cls(pid, others, {pid})
-
-    def members(self) -> list[psutil.Process]:
-        """All living processes of the trial."""
-        found: dict[int, psutil.Process] = {}
-        for child in _children(psutil.Process(), recursive=False):
-            if child.pid == self.pid or _identity(child) not in self.others:
-                found[child.pid] = child
-                found.update((p.pid, p) for p in _children(child, recursive=True))
-        self.seen.update(found)
-        return [p for p in found.values() if _alive(p)]
-
-    def rss_bytes(self) -> int:
-        """Resident memory, cheap to read; pages that processes share are counted for each."""
-        return sum(_statm(p.pid) for p in self.members())
-
-    def pss_bytes(self) -> int:
-        """Resident memory with shared pages divided among those that share them."""
-        return sum(_pss(p.pid) for p in self.members())
-
-    def kill(self) -> None:
-        """Kills every process of the trial, those that it starts meanwhile too, and waits until they are gone."""
-        ends = time.monotonic() + _KILL_SECONDS
-        while (members := self.members()) and time.monotonic() < ends:
-            for process in members:
-                with suppress(psutil.Error):  # it has gone; psutil checks that the pid is still the same process
-                    process.send_signal(signal.SIGKILL)
-            time.sleep(_ROUND_SECONDS)
-            self.reap()
-        self.reap()
+    def look(self) -> set[int]:
+        """The processes that there are now."""
+        found = descendants(os.getpid())
+        self.seen |= found
+        return found
 
     def reap(self) -> None:
-        """Takes away the remains of adopted orphans. The trial's own process is its starter's to wait for."""
-        for child in _children(psutil.Process(), recursive=False):
-            if child.pid != self.pid and _identity(child) not in self.others:
-                with suppress(ChildProcessError):
-                    os.waitpid(child.pid, os.WNOHANG)
+        """Takes note of processes that have ended."""
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    return
+                if pid == self.child.pid:
+                    self.status = self.child.returncode = os.waitstatus_to_exitcode(status)
+
+    def end(self, patience_seconds: float) -> set[int]:
+        """Kills all; returns those that would not die.
+
+        Those that clean up after the others get ``patience_seconds`` to do so and to end by themselves.
+        """
+        self._kill(is_cleaner, KILL_SECONDS)
+        until = time.monotonic() + patience_seconds
+        while self.look() and time.monotonic() < until:
+            self.reap()
+            time.sleep(PAUSE_SECONDS)
+        self._kill(lambda pid: False, KILL_SECONDS)
+        return self.look()
+
+    def _kill(self, spared: Callable[[int], bool], seconds: float) -> None:
+        """Kills again and again, as they may have started others meanwhile, until none is left or time is up."""
+        until = time.monotonic() + seconds
+        while victims := [pid for pid in self.look() if not spared(pid)]:
+            for pid in victims:
+                # Of our own descendants none can be reaped, so no number reused, but by its parent: us, or one of
+                # those just found, whose end hands its children to us.
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            self.reap()
+            if time.monotonic() > until:
+                return
+            time.sleep(PAUSE_SECONDS)
 
 
-def own_children() -> frozenset[tuple[int, float]]:
-    """The children that this process has now: (pid, start time)."""
-    return frozenset(_identity(child) for child in _children(psutil.Process(), recursive=False))
-
-
-def available_bytes() -> int:
-    """Memory that could be had now without swapping."""
-    return int(psutil.virtual_memory().available)
-
-
-def oom_kills() -> int:
-    """How many processes the kernel has killed for want of memory; 0 where it does not tell."""
+def is_cleaner(pid: int) -> bool:
+    """Whether it is one of the programs that remove what dead processes left."""
     try:
-        with open("/proc/vmstat", encoding="ascii") as lines:
-            return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
-        return 0
-
-
-def _children(process: psutil.Process, recursive: bool) -> list[psutil.Process]:
-    try:
-        return list(process.children(recursive=recursive))
-    except psutil.Error:
-        return []
-
-
-def _identity(process: psutil.Process) -> tuple[int, float]:
-    try:
-        return process.pid, process.create_time()
-    except psutil.Error:
-        return process.pid, 0.0
-
-
-def _alive(process: psutil.Process) -> bool:
-    try:
-        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.Error:
         return False
-
-
-def _statm(pid: int) -> int:
-    try:
-        with open(f"/proc/{pid}/statm", encoding="ascii") as stream:
-            return int(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError):
-        return 0
-
-
-def _pss(pid: int) -> int:
-    try:
-        with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as lines:
-            return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0)
-    except OSError:
-        return _statm(pid)
+    return any(name in command for name in _CLEANERS)

@@ -1,6 +1,6 @@
 """One measured trial: a `TrialRequest` in, a `Measurement` out, whatever the workload does in between.
 
-    advisor ── supervisor (processes.py) ── child (child.py) ── DataLoader workers
+    advisor ── supervisor (supervisor.py) ── child (child.py) ── DataLoader workers
 
 The supervisor lives only for the trial and is the subreaper of all that the child starts, so "everything below it" is
 the trial and nothing else: it is watched, killed and cleaned up as a whole, also when advisor itself dies.
@@ -49,7 +49,7 @@ if __name__ == "__main__":
 _SUPERVISOR_SCRIPT = """\
 import os, sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from advisor.tuning.processes import main
+from advisor.tuning.supervisor import main
 main()
 """
 
@@ -86,8 +86,6 @@ class WorkloadDescription:
     iterable: bool
     sample_count: int | None
     """``None``: the data set does not tell its length."""
-    sample_bytes: int | None
-    """Of the tensors of its first sample; ``None``: it has none, or the sample could not be loaded in time."""
     fingerprint: str
     """Changes when the data set changes."""
     code: str

@@ -1,76 +1,60 @@
-"""A workload by its name, in the process that trains. Standard library and torch only."""
+"""What a name given to ``--workload`` stands for. Standard library only: it runs in the interpreter that trains."""
 
 import importlib
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
 
 from advisor.errors import WorkloadError
 from advisor.model.workload import Workload
 
-BUILT_IN = ("image-files",)
+_NEEDS_A_FACTORY = "user"
+_FACTORY_FORMS = "FILE.py:factory or package.module:factory"
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A workload that is ready to be measured."""
+    """A workload ready to be measured."""
 
     workload: Workload
-    has_step: bool
-    bare: bool
-    """The factory gave a data set only: nothing is known of how it is trained."""
-    step: Callable[[Any], Any] | None
-    optimizer_step: Callable[[], Any] | None
+    title: str
+    """As the user knows it."""
     fingerprint: str
-    """Of the data and the code, as far as it can be told without reading all of it."""
-    length: int | None
-    """Samples; ``None`` for an IterableDataset that does not tell."""
-    iterable: bool
+    """Changes when the data set changes."""
+    code: str
+    """Changes when the code of the workload changes."""
+
+
+def built_in() -> tuple[str, ...]:
+    """The names of the workloads that are part of advisor, found by folder."""
+    here = Path(__file__).resolve().parent
+    stems = {path.stem for path in here.glob("*.py") if not path.name.startswith("_")} - {_NEEDS_A_FACTORY}
+    return tuple(sorted(stem.replace("_", "-") for stem in stems))
 
 
 def load(name: str, data: str | None) -> Loaded:
-    """The workload ``image-files``, ``FILE.py:factory`` or ``package.module:factory``. Raises WorkloadError."""
-    if name in BUILT_IN:
-        built_in = importlib.import_module(f"advisor.workloads.{name.replace('-', '_')}")
-        workload, fingerprint = built_in.make(data)
-        return _loaded(workload, False, fingerprint, name)
-    from advisor.workloads.user import make
-
-    made, fingerprint = make(name)
-    return _loaded(
-        made if isinstance(made, Workload) else Workload(made), not isinstance(made, Workload), fingerprint, name
-    )
+    """The workload called ``name``; raises WorkloadError."""
+    if ":" in name:
+        return _unit(_NEEDS_A_FACTORY).load(name, data)  # type: ignore[no-any-return]
+    if name in built_in():
+        return _unit(name.replace("-", "_")).load(name, data)  # type: ignore[no-any-return]
+    raise WorkloadError(_unknown(name))
 
 
-def _loaded(workload: Workload, bare: bool, fingerprint: str, name: str) -> Loaded:
-    from torch.utils.data import IterableDataset
-
-    iterable = isinstance(workload.dataset, IterableDataset)
-    if not iterable and not hasattr(workload.dataset, "__getitem__"):
-        raise WorkloadError(
-            f"{name} must give a torch.utils.data.Dataset or an advisor.Workload around one "
-            f"but gave {type(workload.dataset).__name__}, which has no __getitem__"
-        )
-    length = _length(workload.dataset, iterable, name)
-    return Loaded(
-        workload=workload,
-        has_step=workload.step is not None,
-        bare=bare,
-        step=workload.step,
-        optimizer_step=workload.optimizer_step,
-        fingerprint=f"{fingerprint} {type(workload.dataset).__qualname__} {length}",
-        length=length,
-        iterable=iterable,
-    )
+def check_name(name: str) -> None:
+    """Raises WorkloadError if ``name`` cannot be a workload, without importing anything of it."""
+    if ":" not in name and name not in built_in():
+        raise WorkloadError(_unknown(name))
 
 
-def _length(dataset: Any, iterable: bool, name: str) -> int | None:
-    try:
-        length = len(dataset)
-    except (TypeError, NotImplementedError):
-        if iterable:
-            return None
-        raise WorkloadError(f"the data set of {name} has no length; a Dataset needs __len__") from None
-    if length < 1:
-        raise WorkloadError(f"the data set of {name} is empty (its length is {length})")
-    return int(length)
+def _unknown(name: str) -> str:
+    if name.endswith(".py"):
+        return f"--workload {name} names no factory: write {name}:FACTORY, with the function that returns the data set"
+    near = get_close_matches(name, built_in(), 1)
+    meant = f"; did you mean {near[0]}?" if near else f": give {', '.join(built_in())}, {_FACTORY_FORMS}"
+    return f"there is no workload {name!r}{meant}"
+
+
+def _unit(stem: str) -> ModuleType:
+    return importlib.import_module(f"advisor.workloads.{stem}")

@@ -1,152 +1,265 @@
-"""The built-in workload: JPEG files decoded, augmented and collated, and a small real model that trains on them.
+"""The workload ``image-files``: JPEG and PNG files decoded, cropped, flipped, collated, and a small network trained.
 
-It stands for the commonest input pipeline. What it measures is this host with that pipeline; a user's own workload
-may behave otherwise, so what rests on it is labelled with its name.
+What it stands for: training on folders of photographs, as with torchvision's ImageFolder, without needing it.
 """
 
 import hashlib
+import io
+import json
 import os
-import shutil
+import random
 import tempfile
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from advisor.errors import WorkloadError
 from advisor.model.workload import Workload
+from advisor.workloads._load import Loaded
 
-IMAGES = 512
-"""About 30 MB: large enough that no single file matters, small enough to be made in seconds."""
-_WIDTH, _HEIGHT = 500, 375
-"""The usual size of an ImageNet photograph."""
-_QUALITY = 90
-_CROP = 224
-_CLASSES = 10
-_SEED = 7
-_ENDINGS = (".jpg", ".jpeg", ".png")
-_MOST_FILES = 1_000_000
-_MARK = "complete-1"
-"""In a finished folder; a new number when the images change."""
-
-
-def generate(cache: Path, count: int = IMAGES) -> Path:
-    """The folder of generated images below ``cache``; they are made once, and appear as a whole or not at all."""
-    folder = cache / f"image-files-{count}"
-    if (folder / _MARK).is_file():
-        return folder
-    part = Path(tempfile.mkdtemp(prefix=".image-files-", dir=cache))
-    try:
-        for number in range(count):
-            _draw(number).save(part / f"{number:05}.jpg", quality=_QUALITY)
-        (part / _MARK).touch()
-        shutil.rmtree(folder, ignore_errors=True)
-        os.replace(part, folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-    return folder
-
-
-def _draw(number: int) -> Any:
-    """A picture with smooth shapes and fine grain, which compresses like a photograph (about 60 KB)."""
-    import numpy
-    from PIL import Image
-
-    source = numpy.random.default_rng((_SEED, number))
-    coarse = Image.fromarray(source.integers(0, 256, (6, 8, 3), dtype=numpy.uint8), "RGB")
-    smooth = numpy.asarray(coarse.resize((_WIDTH, _HEIGHT), Image.Resampling.BICUBIC), dtype=numpy.int16)
-    grain = source.normal(0, 9, (_HEIGHT, _WIDTH, 1)).astype(numpy.int16)
-    return Image.fromarray(numpy.clip(smooth + grain, 0, 255).astype(numpy.uint8), "RGB")
-
-
-def make(data: str | None) -> tuple[Workload, str]:
-    """The workload on the images below ``data``, and a fingerprint of them. Raises WorkloadError."""
-    if data is None:
-        raise WorkloadError("the image-files workload needs a folder of images; give --data PATH")
-    files = find(Path(data))
-    step, optimizer_step = trainer()
-    return Workload(ImageFiles(files), step=step, optimizer_step=optimizer_step), fingerprint(files)
-
-
-def find(folder: Path) -> list[str]:
-    """The image files below ``folder``, sorted. Raises WorkloadError when there are none."""
-    if not folder.is_dir():
-        raise WorkloadError(f"--data {folder} is not a folder; give a folder of .jpg or .png files")
-    found: list[str] = []
-    for place, folders, names in os.walk(folder):
-        folders.sort()
-        found += [os.path.join(place, name) for name in names if name.lower().endswith(_ENDINGS)]
-        if len(found) > _MOST_FILES:
-            break
-    if not found:
-        raise WorkloadError(f"--data {folder} holds no {', '.join(_ENDINGS)} file; give a folder of images")
-    return sorted(found)[:_MOST_FILES]
-
-
-def fingerprint(files: list[str]) -> str:
-    """A hash of how many images there are and of the names and sizes of some of them."""
-    some = files[:: max(len(files) // 256, 1)]
-    sizes = [(os.path.basename(name), os.path.getsize(name)) for name in some]
-    return hashlib.sha256(repr((len(files), sizes)).encode()).hexdigest()[:16]
+SUFFIXES = (".jpg", ".jpeg", ".png")
+MOST_FILES = 2_000_000
+"""Files beyond that are not listed: a trial reads far fewer."""
+COUNT = 512
+WIDTH, HEIGHT, QUALITY = 500, 375, 90
+"""Of generated photographs: the usual size of an ImageNet file, at the quality cameras write."""
+RECIPE = 1
+"""Raised when generated files change, so that older ones are made anew."""
+CROP, GPU_CROP = 128, 224
+CHANNELS, GPU_CHANNELS = 16, 64
+"""The network is kept small on a CPU, where it shares the cores with the loader."""
+CLASSES = 100
+_LEAST_AREA, _LEAST_ASPECT = 0.08, 3 / 4
+"""Of a random crop: the usual ranges of Inception-style cropping."""
+_FINEST = (0.02, 0.4)
+"""Weight of the finest noise in a generated photograph: files of some 30 to 110 KB."""
+_MANIFEST = "manifest.json"
 
 
 class ImageFiles:
-    """A map-style data set: file, decoded, randomly cropped to 224 pixels, flipped, as a normalised tensor."""
+    """A map-style data set: each sample is a crop (uint8, 3 x size x size) and a class.
 
-    def __init__(self, files: list[str]) -> None:
-        import numpy
+    Paths are kept in one block of bytes: workers that fork would copy a list of them page by page, as counting
+    references writes to every string.
+    """
 
-        # An array of bytes, not a list: workers then share its pages instead of copying them as they count references.
-        self.files = numpy.array([os.fsencode(name) for name in files])
+    def __init__(self, folder: str, crop: int) -> None:
+        self.folder = folder
+        self.crop = crop
+        self._ends = array("q", [0])
+        block = io.BytesIO()
+        for path in _listed(folder):
+            block.write(os.fsencode(path))
+            self._ends.append(block.tell())
+        self._names = block.getvalue()
 
     def __len__(self) -> int:
-        return len(self.files)
+        return len(self._ends) - 1
+
+    def path(self, index: int) -> str:
+        """The file of sample ``index``."""
+        name = os.fsdecode(self._names[self._ends[index] : self._ends[index + 1]])
+        return os.path.join(self.folder, name)
 
     def __getitem__(self, index: int) -> tuple[Any, int]:
-        import numpy
         import torch
         from PIL import Image
 
-        with Image.open(os.fsdecode(bytes(self.files[index]))) as image:
-            picture = image.convert("RGB")
-        left, top, side = _crop(*picture.size)
-        picture = picture.resize((_CROP, _CROP), Image.Resampling.BILINEAR, (left, top, left + side, top + side))
-        pixels = torch.from_numpy(numpy.array(picture)).permute(2, 0, 1)
-        if torch.rand(()) < 0.5:
-            pixels = pixels.flip(2)
-        return pixels.float().div_(127.5).sub_(1.0), index % _CLASSES
+        path = self.path(index)
+        # The same crop each time a sample is read: trials must do the same work.
+        chance = random.Random(index)
+        try:
+            with Image.open(path) as file:
+                picture = _cropped(file.convert("RGB"), self.crop, chance)
+        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+            raise ValueError(f"{path} is not an image that Pillow can read: {error}") from error
+        if chance.random() < 0.5:
+            picture = picture.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+        pixels = torch.frombuffer(bytearray(picture.tobytes()), dtype=torch.uint8)
+        return pixels.view(self.crop, self.crop, 3).permute(2, 0, 1).contiguous(), index % CLASSES
 
 
-def _crop(width: int, height: int) -> tuple[int, int, int]:
-    """Left, top and side of a random square of 8 to 100 % of what fits, as random resized crops do."""
+def load(name: str, data: str | None) -> Loaded:
+    """The workload over the images below the folder ``data``."""
+    if data is None:
+        raise WorkloadError(f"{name} needs a folder of images: give --data PATH")
+    _need_pillow()
+    gpu = _has_gpu()
+    dataset = ImageFiles(_folder(data), GPU_CROP if gpu else CROP)
+    if len(dataset) == 0:
+        raise WorkloadError(f"there is no {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} file below {data} (--data)")
+    training = _Training("cuda" if gpu else "cpu", GPU_CHANNELS if gpu else CHANNELS)
+    workload = Workload(
+        dataset,
+        step=training.step,
+        optimizer_step=training.optimizer_step,
+        pin_memory=gpu,
+    )
+    return Loaded(workload, f"the built-in {name} workload", _fingerprint(dataset), f"recipe {RECIPE}")
+
+
+def _cropped(picture: Any, size: int, chance: random.Random) -> Any:
+    """A random part of the picture, ``size`` x ``size``."""
+    from PIL import Image
+
+    width, height = picture.size
+    area = width * height * chance.uniform(_LEAST_AREA, 1.0)
+    aspect = chance.uniform(_LEAST_ASPECT, 1 / _LEAST_ASPECT)
+    wide = min(max(round((area * aspect) ** 0.5), 1), width)
+    high = min(max(round((area / aspect) ** 0.5), 1), height)
+    left, top = chance.randint(0, width - wide), chance.randint(0, height - high)
+    box = (left, top, left + wide, top + high)
+    return picture.resize((size, size), Image.Resampling.BILINEAR, box=box)
+
+
+class _Training:
+    """A network of four strided convolutions, built when it is first used, with SGD."""
+
+    def __init__(self, device: str, channels: int) -> None:
+        self.device = device
+        self.channels = channels
+        self._model: Any = None
+        self._optimizer: Any = None
+
+    def step(self, batch: Any) -> None:
+        """Forward and backward of one micro-batch."""
+        import torch
+
+        if self._model is None:
+            self._build()
+        pictures, labels = (part.to(self.device, non_blocking=True) for part in batch)
+        pictures = pictures.float().div_(127.5).sub_(1.0)
+        loss = torch.nn.functional.cross_entropy(self._model(pictures), labels)
+        loss.backward()  # type: ignore[no-untyped-call]
+
+    def optimizer_step(self) -> None:
+        """The update after the last micro-batch."""
+        if self._optimizer is not None:
+            self._optimizer.step()
+            self._optimizer.zero_grad(set_to_none=True)
+
+    def _build(self) -> None:
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        layers: list[nn.Module] = []
+        taken = 3
+        for given in (self.channels, self.channels * 2, self.channels * 4, self.channels * 8):
+            layers += [nn.Conv2d(taken, given, 3, stride=2, padding=1), nn.ReLU(inplace=True)]
+            taken = given
+        layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(taken, CLASSES)]
+        self._model = nn.Sequential(*layers).to(self.device)
+        self._optimizer = torch.optim.SGD(self._model.parameters(), lr=0.01, momentum=0.9)
+
+
+def _need_pillow() -> None:
+    import sys
+
+    try:
+        import PIL.Image  # noqa: F401
+    except ImportError as error:
+        raise WorkloadError(f"image-files needs Pillow, which {sys.executable} does not have ({error})") from error
+
+
+def _has_gpu() -> bool:
     import torch
 
-    share = float(torch.empty(()).uniform_(0.08, 1.0))
-    side = max(int(min(width, height) * share**0.5), 1)
-    left = int(torch.randint(width - side + 1, ()))
-    top = int(torch.randint(height - side + 1, ()))
-    return left, top, side
+    return torch.cuda.is_available()
 
 
-def trainer() -> tuple[Callable[[Any], None], Callable[[], None]]:
-    """A step that trains a small convolutional network on one micro-batch, and the optimizer's step."""
-    import torch
-    from torch import nn
+def _folder(data: str) -> str:
+    path = Path(data)
+    if not path.exists():
+        raise WorkloadError(f"{data} (--data) does not exist")
+    if not path.is_dir():
+        raise WorkloadError(f"{data} (--data) is not a folder")
+    return str(path.absolute())
 
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    torch.manual_seed(_SEED)
-    model = nn.Sequential(
-        *(nn.Conv2d(3, 16, 7, 4, 3), nn.ReLU(), nn.Conv2d(16, 32, 3, 2, 1), nn.ReLU()),
-        *(nn.Conv2d(32, 64, 3, 2, 1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, _CLASSES)),
-    ).to(device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-    loss = nn.CrossEntropyLoss()
 
-    def step(batch: Any) -> None:
-        pixels, labels = (part.to(device, non_blocking=True) for part in batch)
-        loss(model(pixels), labels).backward()
+def _listed(folder: str) -> Iterator[str]:
+    """Images below ``folder``, relative to it, in a stable order; links to folders are followed, but not in circles."""
+    found = 0
+    seen: set[tuple[int, int]] = set()
+    for here, folders, files in os.walk(folder, followlinks=True):
+        told = os.stat(here)
+        if (told.st_dev, told.st_ino) in seen:
+            folders.clear()
+            continue
+        seen.add((told.st_dev, told.st_ino))
+        folders.sort()
+        for name in sorted(files):
+            if name.lower().endswith(SUFFIXES):
+                yield os.path.relpath(os.path.join(here, name), folder)
+                found += 1
+                if found >= MOST_FILES:
+                    return
 
-    def optimizer_step() -> None:
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
 
-    return step, optimizer_step
+def _fingerprint(dataset: ImageFiles) -> str:
+    """Names of all files, sizes of a spread of them."""
+    digest = hashlib.sha256(dataset._names)
+    for index in range(0, len(dataset), max(len(dataset) // 1000, 1)):
+        try:
+            digest.update(str(os.stat(dataset.path(index)).st_size).encode())
+        except OSError:
+            digest.update(b"?")
+    return f"{len(dataset)} images {digest.hexdigest()[:16]}"
+
+
+def generate(cache: Path, count: int = COUNT, seed: int = 0, told: Callable[[str], None] | None = None) -> Path:
+    """The folder of generated images below ``cache``: an earlier one if it is whole, else a new one."""
+    folder = cache / f"image-files-{RECIPE}-{count}-{seed}"
+    if _is_whole(folder, count):
+        return folder
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".image-files-", dir=cache) as work:
+        made = Path(work) / "images"
+        made.mkdir()
+        _fill(made, count, seed, told)
+        if folder.exists() and not _is_whole(folder, count):
+            folder.rename(Path(work) / "broken")
+        try:
+            made.rename(folder)
+        except OSError:
+            if not _is_whole(folder, count):  # else another run was faster, with the same files
+                raise
+    return folder
+
+
+def _fill(folder: Path, count: int, seed: int, told: Callable[[str], None] | None) -> None:
+    """Writes ``count`` JPEG files like photographs into the empty ``folder``, and last of all their manifest."""
+    chance = random.Random(seed)
+    sizes = []
+    for number in range(count):
+        path = folder / f"{number:05}.jpg"
+        _photograph(chance).save(path, quality=QUALITY)
+        sizes.append(path.stat().st_size)
+        if told is not None and number % 32 == 0:
+            told(f"generating images: {number} of {count}")
+    (folder / _MANIFEST).write_text(json.dumps({"recipe": RECIPE, "bytes": sizes}) + "\n", "utf-8")
+
+
+def _photograph(chance: random.Random) -> Any:
+    """Noise of several scales on each other; how much of the finest differs, so files differ as photographs do."""
+    from PIL import Image
+
+    picture: Any = None
+    for cells, weight in ((4, 1.0), (16, 0.5), (64, 0.35), (250, chance.uniform(*_FINEST))):
+        size = (cells, cells * 3 // 4)
+        noise = Image.frombytes("RGB", size, chance.randbytes(size[0] * size[1] * 3))
+        layer = noise.resize((WIDTH, HEIGHT), Image.Resampling.BICUBIC)
+        picture = layer if picture is None else Image.blend(picture, layer, weight)
+    return picture
+
+
+def _is_whole(folder: Path, count: int) -> bool:
+    """Whether all files are there with the sizes that the manifest tells."""
+    try:
+        told = json.loads((folder / _MANIFEST).read_text("utf-8"))
+        sizes = told["bytes"]
+        same = (os.stat(folder / f"{n:05}.jpg").st_size == size for n, size in enumerate(sizes))
+        return told["recipe"] == RECIPE and len(sizes) == count and all(same)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False

@@ -1,8 +1,9 @@
-"""The user's own workload: a factory in a file or a module. Runs in the process that trains."""
+"""The workload ``FILE.py:factory`` or ``package.module:factory``: the user's own data set, loaded in a child."""
 
 import hashlib
 import importlib
 import importlib.util
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -12,111 +13,149 @@ from typing import Any
 
 from advisor.errors import WorkloadError
 from advisor.model.workload import Workload
-
-FORM = "give FILE.py:factory or package.module:factory"
-
-
-def split(name: str) -> tuple[str, str]:
-    """Module (or file) and factory of ``FILE.py:factory``. Raises WorkloadError for another form."""
-    place, colon, factory = name.rpartition(":")
-    if not colon or not place or not factory.isidentifier():
-        raise WorkloadError(f"workload {name!r} names no factory; {FORM}")
-    return place, factory
+from advisor.workloads._load import Loaded
 
 
-def make(name: str) -> tuple[Any, str]:
-    """What the factory returns, and a fingerprint of its source. Raises WorkloadError."""
-    place, factory = split(name)
-    module = _from_file(place) if place.endswith(".py") else _from_module(place)
-    function = getattr(module, factory, None)
-    if function is None:
-        known = ", ".join(sorted(n for n, v in vars(module).items() if callable(v) and not n.startswith("_"))[:8])
-        raise WorkloadError(f"{place} has no {factory!r}; it has {known or 'nothing that can be called'}")
-    if not callable(function):
-        raise WorkloadError(f"{factory!r} in {place} is a {type(function).__name__} and cannot be called; {FORM}")
-    return _called(function, name), _source_hash(module)
+def load(name: str, data: str | None) -> Loaded:
+    """The workload that the factory ``name`` returns; where its data lie (``data``) is the factory's own business."""
+    place, _, factory_name = name.rpartition(":")
+    if not place or not factory_name.isidentifier():
+        raise WorkloadError(f"--workload {name} must be FILE.py:factory or package.module:factory")
+    is_file = place.endswith(".py") or os.sep in place
+    module = _from_file(place, name) if is_file else _from_module(place, name)
+    factory = _factory(module, factory_name, place, name)
+    made = _guarded(factory, f"{name} raised")
+    workload = _as_workload(made, name)
+    return Loaded(workload, name, _fingerprint(workload), _code_hash(module))
 
 
-def _called(function: Callable[[], Any], name: str) -> Any:
-    made = _guarded(function, f"the factory of {name}")
-    if made is None or isinstance(made, str | int | float | bool):
+def _from_file(place: str, name: str) -> ModuleType:
+    path = Path(place).absolute()
+    if not path.is_file():
+        problem = "is not a file" if path.exists() else "does not exist"
+        raise WorkloadError(f"{place}, from --workload {name}, {problem}")
+    # As when the file is run as a script: modules beside it can be imported. Loader workers that do not fork find
+    # the file's own classes by this path and the module's name, so that must be the one an import would use.
+    sys.path.insert(0, str(path.parent))
+    module_name = path.stem if _is_free(path.stem) else f"workload_{path.stem}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        raise WorkloadError(f"{place}, from --workload {name}, is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    loader = spec.loader
+    _guarded(lambda: loader.exec_module(module), f"{place} cannot be loaded")
+    return module
+
+
+def _is_free(module_name: str) -> bool:
+    taken = module_name in sys.modules or module_name in sys.stdlib_module_names
+    return module_name.isidentifier() and not taken
+
+
+def _from_module(place: str, name: str) -> ModuleType:
+    sys.path.insert(1, os.getcwd())
+    try:
+        missing = importlib.util.find_spec(place) is None
+    except (ImportError, ValueError):
+        missing = True
+    if missing:
         raise WorkloadError(
-            f"the factory of {name} must return a torch.utils.data.Dataset or an advisor.Workload "
-            f"but returned {type(made).__name__}"
+            f"there is no module {place}, from --workload {name}, in {sys.executable} or in {os.getcwd()}"
         )
-    if isinstance(made, Workload):
-        _check(made, name)
-    return made
+    module: ModuleType = _guarded(lambda: importlib.import_module(place), f"{place} cannot be loaded")
+    return module
 
 
-_LEAST = {"batch_size": 1, "num_workers": 0, "prefetch_factor": 1, "global_batch": 1, "accumulation": 1}
+def _factory(module: ModuleType, factory_name: str, place: str, name: str) -> Callable[..., Any]:
+    found = getattr(module, factory_name, None)
+    if found is None:
+        raise WorkloadError(f"{place} has no {factory_name}, from --workload {name}")
+    if not callable(found):
+        raise WorkloadError(f"{name} is {_a(found)}, not a function that returns a data set or an advisor.Workload")
+    return found  # type: ignore[no-any-return]
 
 
-def _check(workload: Workload, name: str) -> None:
-    """Raises WorkloadError for a number that no loader could take."""
-    for field, least in _LEAST.items():
+def _as_workload(made: Any, name: str) -> Workload:
+    from torch.utils.data import IterableDataset
+
+    workload = made if isinstance(made, Workload) else Workload(made)
+    dataset = workload.dataset
+    holder = "has a dataset that is" if isinstance(made, Workload) else "returned"
+    if not isinstance(dataset, IterableDataset) and not hasattr(type(dataset), "__getitem__"):
+        raise WorkloadError(
+            f"{name} {holder} {_a(dataset)}: a torch.utils.data.Dataset or an advisor.Workload is expected"
+        )
+    if isinstance(dataset, (str, bytes, dict)):
+        raise WorkloadError(f"{name} {holder} {_a(dataset)}: a torch.utils.data.Dataset is expected")
+    if sample_count(dataset) == 0:
+        raise WorkloadError(f"the data set that {name} returned is empty: its length is 0")
+    if not isinstance(dataset, IterableDataset) and sample_count(dataset) is None:
+        raise WorkloadError(f"the data set that {name} returned has no length: give it __len__")
+    _check_numbers(workload, name)
+    return workload
+
+
+def _check_numbers(workload: Workload, name: str) -> None:
+    for field, least in (
+        ("batch_size", 1),
+        ("num_workers", 0),
+        ("prefetch_factor", 1),
+        ("global_batch", 1),
+        ("accumulation", 1),
+    ):
         value = getattr(workload, field)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-            raise WorkloadError(f"{name}: {field} must be a whole number of at least {least} but is {value!r}")
-    for field in ("step", "collate_fn", "optimizer_step", "worker_init_fn"):
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
+            raise WorkloadError(f"{field} of {name} must be a whole number of at least {least} but is {value!r}")
+    for field in ("collate_fn", "step", "worker_init_fn", "optimizer_step"):
         value = getattr(workload, field)
         if value is not None and not callable(value):
-            raise WorkloadError(f"{name}: {field} must be a function but is {type(value).__name__}")
+            raise WorkloadError(f"{field} of {name} must be a function but is {_a(value)}")
 
 
-def _from_file(place: str) -> ModuleType:
-    path = Path(place).resolve()
-    if not path.is_file():
-        raise WorkloadError(f"workload file {place} is not there (looked for {path})")
-    # Its neighbours are importable, as when it is run as a script; workers must find it under this name too.
-    sys.path.insert(0, str(path.parent))
-    name = path.stem if path.stem.isidentifier() and path.stem not in sys.stdlib_module_names else "advisor_workload"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    loader = spec.loader
-    _guarded(lambda: loader.exec_module(module), place)
-    return module
-
-
-def _from_module(place: str) -> ModuleType:
-    sys.path.insert(0, str(Path.cwd()))
-    module: ModuleType = _guarded(lambda: importlib.import_module(place), place)
-    return module
-
-
-def _guarded(work: Callable[[], Any], what: str) -> Any:
-    """What ``work`` returns; whatever it raises becomes one sentence with file and line."""
+def sample_count(dataset: Any) -> int | None:
+    """How many samples the data set has; ``None`` when it does not tell."""
     try:
-        return work()
-    except WorkloadError:
+        return len(dataset)
+    except (TypeError, NotImplementedError, AttributeError):
+        return None
+
+
+def _fingerprint(workload: Workload) -> str:
+    kind = type(workload.dataset)
+    return f"{kind.__module__}.{kind.__qualname__} of {sample_count(workload.dataset)} samples"
+
+
+def _code_hash(module: ModuleType) -> str:
+    file = getattr(module, "__file__", None)
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and Path(file).is_file() else ""
+
+
+def _guarded(run: Callable[[], Any], what: str) -> Any:
+    """What ``run`` returns; the user's exception as one sentence that says where."""
+    try:
+        return run()
+    except MemoryError:
         raise
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # noqa: BLE001 - it is the user's code, which may even call sys.exit
-        raise WorkloadError(f"{_where(error)}: {what} raised {type(error).__name__}: {_line(error)}") from None
+    except SyntaxError as error:
+        raise WorkloadError(f"{what}: {error.filename}:{error.lineno}: {error.msg}") from error
+    except (Exception, SystemExit) as error:  # it is the user's code: anything may come
+        if type(error).__name__ == "OutOfMemoryError":
+            raise
+        told = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise WorkloadError(f"{what}: {told}{_where(error)}") from error
 
 
 def _where(error: BaseException) -> str:
-    if isinstance(error, SyntaxError) and error.filename:
-        return f"{error.filename}:{error.lineno}"
-    here = str(Path(__file__).resolve())
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != here]
-    own = [f for f in frames if not f.filename.startswith("<")] or frames
-    return f"{own[-1].filename}:{own[-1].lineno}" if own else f"{sys.executable}"
+    """`` (FILE:LINE)`` of the innermost frame that is neither ours nor the import machinery's."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__ and f.filename[0] != "<"]
+    own = [f for f in frames if "/site-packages/" not in f.filename and "/lib/python3" not in f.filename]
+    chosen = own or frames
+    return f" ({chosen[-1].filename}:{chosen[-1].lineno})" if chosen else ""
 
 
-def _line(error: BaseException) -> str:
-    if isinstance(error, SyntaxError):
-        return error.msg
-    return " ".join(str(error).split())[:300]
-
-
-def _source_hash(module: ModuleType) -> str:
-    """A hash of the module's source, which changes when the workload is edited."""
-    file = getattr(module, "__file__", None)
-    if file is None or not Path(file).is_file():
-        return "no source"
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
+def _a(thing: Any) -> str:
+    name = type(thing).__name__
+    if thing is None:
+        return "None"
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"

@@ -1,0 +1,234 @@
+"""The measured loop: start-up, discarded steps, windows. Pure: batches, training, clocks and edges are handed in.
+
+A short window right after a pause measures the backlog that the workers have built up, not the loader, so twice the
+backlog and ten steps more are thrown away first; a rate counts the time of data and of training, as a real loop does.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+SETTLING_STEPS = 10
+"""Discarded beyond twice the backlog: optimizer state, autotuned kernels."""
+LEAST_SETTLING_STEPS = 3
+"""Discarded beyond once the backlog, when time is short."""
+LEAST_WARM_UP_SECONDS = 0.3
+WARM_UP_SHARE = 0.3
+"""Of the time there is: past it the shorter warm-up must do."""
+LONGEST_WARM_UP_SHARE = 0.5
+LEAST_WINDOW_STEPS = 20
+LEAST_CUT_STEPS = 3
+"""A window that time cut short still counts with so many steps, if it is the only one."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to measure."""
+
+    num_workers: int
+    prefetch_factor: int
+    accumulation: int
+    windows: int
+    window_seconds: float
+    ends: float
+    """Reading of the clock at which measuring must be over."""
+
+    def backlog(self) -> int:
+        """Batches that can be ready at most."""
+        return self.num_workers * self.prefetch_factor
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Cumulative readings at the edge of a window."""
+
+    workers_cpu_seconds: float | None
+    workers_delay_seconds: float | None
+    """Time in which workers could have run but had no CPU."""
+    device_busy_seconds: float | None
+    """Time in which the accelerator had a step to work on; ``None``: the step runs on the CPU."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """One measured window."""
+
+    steps: int
+    samples: int
+    seconds: float
+    wait_seconds: float
+    median_step_seconds: float
+    workers_cpu_seconds: float | None
+    workers_delay_seconds: float | None
+    device_busy_seconds: float | None
+    whole: bool
+
+    def rate(self) -> float:
+        """Samples per second, data time included."""
+        return self.samples / self.seconds
+
+
+@dataclass
+class Figures:
+    """What was measured."""
+
+    startup_seconds: float = 0.0
+    discarded_steps: int = 0
+    warm_up_cut_short: bool = False
+    loading_wall_seconds: float = 0.0
+    """In the discarded steps, but for the first two: time inside the loader's ``next``..."""
+    loading_cpu_seconds: float = 0.0
+    """...CPU time of the loop's thread there..."""
+    loading_delay_seconds: float = 0.0
+    """...and time in which it could have run but had no CPU."""
+    loading_samples: int = 0
+    windows: tuple[Window, ...] = ()
+
+
+class Loop:
+    """A training loop under a clock."""
+
+    def __init__(
+        self,
+        batches: Iterator[Any],
+        train: Callable[[Any], None] | None,
+        samples_in: Callable[[Any], int],
+        clock: Callable[[], float],
+        cpu_clock: Callable[[], float],
+        delay_clock: Callable[[], float],
+        edge: Callable[[], Edge],
+        told: Callable[[str], None],
+    ) -> None:
+        self.batches, self.train, self.samples_in = batches, train, samples_in
+        self.clock, self.cpu_clock, self.delay_clock = clock, cpu_clock, delay_clock
+        self.edge, self.told = edge, told
+        self.longest = 0.0
+
+    def measure(self, plan: Plan, built: float, on_window: Callable[[Window], None]) -> Figures:
+        """Everything; ``built`` is when building the loader began."""
+        figures = Figures()
+        first = next(self.batches)
+        figures.startup_seconds = self.clock() - built
+        self._warm_up(plan, first, figures)
+        windows: list[Window] = []
+        while len(windows) < plan.windows and self.clock() + self.longest < plan.ends:
+            self.told(f"measuring window {len(windows) + 1} of {plan.windows}")
+            window = self._window(plan, self._window_seconds(plan, plan.windows - len(windows)))
+            if window.whole or (not windows and window.steps >= max(LEAST_CUT_STEPS, plan.accumulation)):
+                windows.append(window)
+                on_window(window)
+            if not window.whole:
+                break
+        figures.windows = tuple(windows)
+        return figures
+
+    def _window_seconds(self, plan: Plan, left: int) -> float:
+        """As planned, or an even share of what time is left."""
+        return min(plan.window_seconds, max(plan.ends - self.clock(), 0.0) / left)
+
+    def _warm_up(self, plan: Plan, first: Any, figures: Figures) -> None:
+        self.told("warming up")
+        wanted = 2 * plan.backlog() + SETTLING_STEPS
+        least = plan.backlog() + LEAST_SETTLING_STEPS
+        began = now = self.clock()
+        short, shortest = (began + share * (plan.ends - began) for share in (WARM_UP_SHARE, LONGEST_WARM_UP_SHARE))
+        batch = first
+        while True:
+            if self.train is not None:
+                self.train(batch)
+            figures.discarded_steps += 1
+            before, now = now, self.clock()
+            if figures.discarded_steps > 1:  # the first one builds what later ones reuse
+                self.longest = max(self.longest, now - before)
+            done = figures.discarded_steps
+            if done >= wanted and now - began >= LEAST_WARM_UP_SECONDS:
+                return
+            if (done >= least and now > short) or now > shortest:
+                figures.warm_up_cut_short = done < wanted
+                return
+            batch = self._timed_next(figures)
+
+    def _timed_next(self, figures: Figures) -> Any:
+        """The next batch, its time and CPU time noted once the loop has got going."""
+        delay, cpu, began = self.delay_clock(), self.cpu_clock(), self.clock()
+        batch = next(self.batches)
+        if figures.discarded_steps >= 2:
+            figures.loading_wall_seconds += self.clock() - began
+            figures.loading_cpu_seconds += self.cpu_clock() - cpu
+            figures.loading_delay_seconds += self.delay_clock() - delay
+            figures.loading_samples += self.samples_in(batch)
+        return batch
+
+    def _window(self, plan: Plan, seconds: float) -> Window:
+        least = _multiple(max(LEAST_WINDOW_STEPS, 2 * plan.num_workers), plan.accumulation)
+        before = self.edge()
+        run = self._loaded if self.train is None else self._trained
+        started = self.clock()
+        steps, samples, wait, durations = run(plan, started, least, seconds)
+        after = self.edge()
+        took = self.clock() - started
+        whole = steps >= least and steps % plan.accumulation == 0
+        return Window(
+            steps=steps,
+            samples=samples,
+            seconds=took,
+            wait_seconds=wait,
+            median_step_seconds=median(durations) if durations else took / max(steps, 1),
+            workers_cpu_seconds=_difference(after.workers_cpu_seconds, before.workers_cpu_seconds),
+            workers_delay_seconds=_difference(after.workers_delay_seconds, before.workers_delay_seconds),
+            device_busy_seconds=_difference(after.device_busy_seconds, before.device_busy_seconds),
+            whole=whole,
+        )
+
+    def _trained(self, plan: Plan, started: float, least: int, seconds: float) -> tuple[int, int, float, list[float]]:
+        batches, clock, samples_in, train = self.batches, self.clock, self.samples_in, self.train
+        assert train is not None
+        steps = samples = 0
+        wait = 0.0
+        durations: list[float] = []
+        before = started
+        while True:
+            batch = next(batches)
+            got = clock()
+            train(batch)
+            now = clock()
+            steps += 1
+            samples += samples_in(batch)
+            wait += got - before
+            durations.append(now - before)
+            self.longest = max(self.longest, now - before)
+            before = now
+            if steps >= least and now - started >= seconds and steps % plan.accumulation == 0:
+                return steps, samples, wait, durations
+            if now + self.longest > plan.ends:
+                return steps, samples, wait, durations
+
+    def _loaded(self, plan: Plan, started: float, least: int, seconds: float) -> tuple[int, int, float, list[float]]:
+        """The loader alone: one look at the clock a step, as tensors in memory are ready in microseconds."""
+        batches, clock, samples_in = self.batches, self.clock, self.samples_in
+        least = _multiple(least, plan.accumulation)
+        steps = samples = 0
+        longest = self.longest
+        before = started
+        while True:
+            samples += samples_in(next(batches))
+            now = clock()
+            steps += 1
+            if now - before > longest:
+                longest = now - before
+            before = now
+            if (steps >= least and now - started >= seconds and steps % plan.accumulation == 0) or (
+                now + longest > plan.ends
+            ):
+                self.longest = longest
+                return steps, samples, now - started, []
+
+
+def _multiple(steps: int, accumulation: int) -> int:
+    """The least multiple of ``accumulation`` from ``steps`` on: a window holds whole optimizer steps."""
+    return -(-steps // accumulation) * accumulation
+
+
+def _difference(after: float | None, before: float | None) -> float | None:
+    return None if after is None or before is None else after - before

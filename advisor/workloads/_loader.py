@@ -1,0 +1,88 @@
+"""The DataLoader of a trial, and its batches without end."""
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+from advisor.errors import WorkloadError
+from advisor.model.trial import Config
+from advisor.model.workload import Workload
+from advisor.workloads._order import Endless
+from advisor.workloads._tensors import bytes_of, tensors_of
+
+SEED = 0
+_END = object()
+
+
+def build_loader(workload: Workload, config: Config, slice_index: int, timeout_seconds: float) -> Any:
+    """A loader of ``workload`` as ``config`` says; a worker that gives nothing for ``timeout_seconds`` is an error."""
+    import torch
+    from torch.utils.data import DataLoader
+
+    has_workers = config.num_workers > 0
+    options: dict[str, Any] = {
+        "batch_size": config.batch_size,
+        "collate_fn": workload.collate_fn,
+        "num_workers": config.num_workers,
+        "pin_memory": config.pin_memory,
+        "worker_init_fn": workload.worker_init_fn,
+        "generator": torch.Generator().manual_seed(SEED),
+    }
+    if config.batch_size is not None:
+        options["drop_last"] = True  # a ragged last batch would be counted as a full one
+    if has_workers:
+        options["prefetch_factor"] = config.prefetch_factor
+        options["persistent_workers"] = config.persistent_workers
+        options["timeout"] = timeout_seconds
+    if not is_iterable(workload.dataset):
+        options["sampler"] = Endless(len(workload.dataset), slice_index, workload.shuffle, SEED)
+    return DataLoader(workload.dataset, **options)
+
+
+def is_iterable(dataset: Any) -> bool:
+    """Whether it is a stream, which has an order and an end of its own."""
+    from torch.utils.data import IterableDataset
+
+    return isinstance(dataset, IterableDataset)
+
+
+class Batches:
+    """The batches of a loader, which is begun again when it ends."""
+
+    def __init__(self, loader: Any) -> None:
+        self.loader = loader
+        self.epochs = 0
+        """How often it came to its end."""
+        self.batch_bytes: int | None = None
+        self.tensors_per_batch: int | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        while True:
+            batches = iter(self.loader)
+            first = next(batches, _END)
+            if first is _END:
+                size = self.loader.batch_size
+                raise WorkloadError(f"the data set came to its end before it gave one batch of {size} samples")
+            if self.batch_bytes is None:
+                self.batch_bytes = bytes_of(first)
+                self.tensors_per_batch = sum(1 for _ in tensors_of(first))
+            yield first
+            del first  # else its memory would be held for the whole epoch
+            yield from batches
+            self.epochs += 1
+
+
+def repeats_samples(dataset: Any, num_workers: int) -> str | None:
+    """A warning if every worker seems to read all of a stream."""
+    if num_workers < 2 or not is_iterable(dataset):
+        return None
+    try:
+        source = inspect.getsource(type(dataset).__iter__)
+    except (OSError, TypeError):
+        return None
+    if "worker" in source or "site-packages" in (inspect.getsourcefile(type(dataset)) or ""):
+        return None
+    return (
+        f"{type(dataset).__name__}.__iter__ does not ask torch.utils.data.get_worker_info(): each of the "
+        f"{num_workers} workers may give every sample once more, and the rate counts them all"
+    )
