@@ -10,7 +10,7 @@ from advisor.commands._progress import shown
 from advisor.derived.budget import Budget
 from advisor.errors import SourceError
 from advisor.inputs import printable, read_text
-from advisor.model.trial import Config, Measurement, Trial
+from advisor.model.trial import Config, Measurement
 from advisor.tuning.batching import Batching, Declared, baseline, batching
 from advisor.tuning.choice import choose
 from advisor.tuning.headroom import headroom
@@ -22,6 +22,9 @@ from advisor.tuning.study import open_study
 from advisor.tuning.validity import Part, differences, validity_key
 
 TUNING_FILE = "tuning.json"
+TOO_MANY_WORKERS = "This DataLoader will create"
+"""PyTorch's warning of more workers than CPUs, which the search brings about on purpose."""
+MOST_NOTES = 20
 Run = Callable[[Config], Measurement]
 
 
@@ -136,6 +139,7 @@ def _finish(studies: Path, key: str, cut: Batching, asked: Asked) -> None:
 
 
 def _record(described: Described, asked: Asked, parts: Mapping[str, Part], job: Job, outcome: Outcome) -> Record:
+    choice = choose(outcome.trials, job.baseline)
     base = next((t.measurement for t in outcome.trials if t.config == job.baseline), None)
     return Record(
         schema_version=SCHEMA_VERSION,
@@ -149,12 +153,18 @@ def _record(described: Described, asked: Asked, parts: Mapping[str, Part], job: 
         headroom=headroom(base, described.declared.has_step or asked.step_time is not None),
         space=outcome.space.parameters,
         stopped=outcome.stopped,
-        choice=choose(outcome.trials, job.baseline),
+        choice=choice,
         trials=outcome.trials,
-        notes=(*job.batching.notes, *_warnings(outcome.trials)),
+        notes=_notes(job, outcome, choice.config),
     )
 
 
-def _warnings(trials: tuple[Trial, ...]) -> list[str]:
-    """What trials warned of, each once."""
-    return list(dict.fromkeys(w for t in trials for w in t.measurement.warnings))[:20]
+def _notes(job: Job, outcome: Outcome, chosen: Config | None) -> tuple[str, ...]:
+    """What the reader should know beside the numbers."""
+    told = [w for t in outcome.trials for w in t.measurement.warnings if TOO_MANY_WORKERS not in w]
+    cpus = job.resources.cpus
+    if chosen is not None and cpus is not None and chosen.num_workers > cpus:
+        told.insert(
+            0, f"PyTorch will warn of more workers than CPUs ({cpus:g}): here they mostly wait, so it is wanted"
+        )
+    return (*job.batching.notes, *list(dict.fromkeys(told))[:MOST_NOTES])

@@ -31,7 +31,7 @@ class Tale:
         if value is not None and (self._best is None or value > self._best[0]):
             self._best = value, trial.config.key()
         speed = f"{value:,.0f} samples/s" if value is not None else _failure(event)
-        kept = ", kept from the interrupted run" if event.reused else ""
+        kept = ", kept from an earlier run" if event.reused else ""
         return f"trial {self._done}: {trial.config.key()} ({trial.origin}{kept}): {speed}"
 
     def line(self) -> str:

@@ -23,14 +23,14 @@ class Files:
     changed: int
 
 
-def text(record: Record, report: Report | None, files: Files | None) -> str:
-    """The summary for a reader, one subject a line."""
+def text(record: Record, report: Report | None, files: Files | None, diagnosis: bool = False) -> str:
+    """The summary for a reader, one subject a line; of a ``diagnosis`` nothing was chosen."""
     rows = [
         ("Measured", record.basis),
         ("Batch", f"global batch {record.global_batch} ({record.global_batch_origin}), ranks {record.ranks}"),
         ("Headroom", record.headroom),
         ("Baseline", _baseline(record)),
-        *_chosen(record),
+        *([] if diagnosis else _chosen(record)),
         *(("Failed", line) for line in _failed(record)),
         ("Search", f"{len(record.trials)} trials; {record.stopped}"),
         *(("Note", note) for note in record.notes),
@@ -97,7 +97,7 @@ def _findings(report: Report) -> str:
     return f"{told}; {unknown} could not be told" if unknown else told
 
 
-def as_json(record: Record, report: Report | None, files: Files | None) -> str:
+def as_json(record: Record, report: Report | None, files: Files | None, diagnosis: bool = False) -> str:
     """The summary for a program."""
     choice = record.choice
     document = {
@@ -106,10 +106,10 @@ def as_json(record: Record, report: Report | None, files: Files | None) -> str:
         "headroom": record.headroom,
         "validity_key": record.validity_key,
         "baseline": _plain(record, record.choice.of(record.baseline)),
-        "chosen": _plain(record, choice.of(choice.config)) if choice.config else None,
+        "chosen": _plain(record, choice.of(choice.config)) if choice.config and not diagnosis else None,
         "changes": choice.changes,
         "gain": {"ratio": choice.gain.value, "low": choice.gain.low, "high": choice.gain.high} if choice.gain else None,
-        "why": choice.why,
+        "why": None if diagnosis else choice.why,
         "trials": len(record.trials),
         "failed": _failed(record),
         "stopped": record.stopped,

@@ -254,7 +254,7 @@ def _say(options: Options, note: str | None) -> None:
 
 def _print(options: Options, record: Record, report: Report | None, files: _summary.Files | None) -> None:
     told = _summary.as_json if options.form == "json" else _summary.text
-    click.echo(told(record, report, files), nl=False)
+    click.echo(told(record, report, files, options.diagnose_only), nl=False)
 
 
 def _at_or_above(report: Report, severity: Severity | None) -> bool:

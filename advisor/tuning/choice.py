@@ -80,14 +80,19 @@ def _against(
         why = "keep what you have: no other configuration was measured with success"
         return Choice(today.config, False, None, tolerance, why, candidates)
     if cheapest.config == today.config:
-        why = "nothing to gain: keep what you have; the present configuration is " + (
-            "the fastest" if today is best else f"within {tolerance:.1%} of the fastest, and cheaper"
-        )
+        why = "nothing to gain: keep what you have; the present configuration is " + _standing(today, best, candidates)
         return Choice(today.config, False, None, tolerance, why, candidates)
     if gain.value >= 1 + LEAST_GAIN and gain.excludes_one():
         return Choice(cheapest.config, True, gain, tolerance, _preferred(cheapest, best, tolerance), candidates)
     why = f"nothing to gain: keep what you have; {cheapest.config.key()} measured {ratio_text(gain)} against it"
     return Choice(today.config, False, gain, tolerance, why, candidates)
+
+
+def _standing(today: Candidate, best: Candidate, candidates: tuple[Candidate, ...]) -> str:
+    if today is not best:
+        return f"as fast as {best.config.key()}, within noise, and preferable to it"
+    next_best = max((c for c in candidates if c is not today), key=lambda c: c.samples_per_second)
+    return f"the fastest; the next, {next_best.config.key()}, measured {ratio_text(_gain(next_best, today))}"
 
 
 def _preferred(cheapest: Candidate, best: Candidate, tolerance: float) -> str:

@@ -13,8 +13,18 @@ def dataloader_settings(choice: Choice, baseline: Config, basis: str) -> tuple[S
     """Settings of target ``dataloader`` for what was chosen; none when nothing could be measured."""
     if choice.config is None:
         return ()
-    before, reason = _arguments(baseline), _reason(choice, basis)
-    return tuple(_setting(key, value, before.get(key), reason) for key, value in _arguments(choice.config).items())
+    before = _arguments(baseline)
+    return tuple(
+        Setting(
+            "dataloader",
+            key,
+            value,
+            Reason("measured", BY, f"{_why(choice, before.get(key), value)} ({basis})"),
+            risk="none" if before.get(key) == value else "low",
+            scope="job",
+        )
+        for key, value in _arguments(choice.config).items()
+    )
 
 
 def told(choice: Choice) -> str:
@@ -50,16 +60,10 @@ def _arguments(config: Config) -> Mapping[str, Value]:
     return {key: value for key, value in arguments.items() if value is not None}
 
 
-def _reason(choice: Choice, basis: str) -> Reason:
-    if choice.changes and choice.gain is not None:
-        text = f"{ratio_text(choice.gain)} over the baseline; {choice.why}"
-    else:
-        text = choice.why
-    return Reason("measured", BY, f"{text} ({basis})")
-
-
-def _setting(key: str, value: Value, before: Value | None, reason: Reason) -> Setting:
-    if before is None or before == value:
-        return Setting("dataloader", key, value, reason, risk="none", scope="job")
-    changed = Reason(reason.rank, reason.by, f"was {before}; {reason.text}", reason.sources)
-    return Setting("dataloader", key, value, changed, risk="low", scope="job")
+def _why(choice: Choice, before: Value | None, value: Value) -> str:
+    if not choice.changes:
+        return choice.why
+    if before == value:
+        return "as in the baseline"
+    gain = f"{ratio_text(choice.gain)} over the baseline; " if choice.gain is not None else ""
+    return ("" if before is None else f"was {before}; ") + gain + choice.why

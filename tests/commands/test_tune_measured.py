@@ -106,7 +106,7 @@ def test_a_finished_search_is_not_resumed(tmp_path: Path) -> None:
     searched(tmp_path)
     stream = io.StringIO()
     searched(tmp_path, stream=stream)
-    assert "kept from the interrupted run" not in stream.getvalue()
+    assert "kept from an earlier run" not in stream.getvalue()
 
 
 def test_an_unwritten_search_is_resumed_without_measuring(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_an_unwritten_search_is_resumed_without_measuring(tmp_path: Path) -> Non
     stream = io.StringIO()
     searched(tmp_path, stream=stream)
     first, *_ = stream.getvalue().splitlines()
-    assert "baseline, kept from the interrupted run" in first
+    assert "baseline, kept from an earlier run" in first
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
@@ -137,7 +137,7 @@ def test_a_signal_stops_in_order_and_the_same_command_resumes(tmp_path: Path, nu
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
     stream = io.StringIO()
     record = searched(tmp_path, stream=stream)
-    assert stream.getvalue().count("kept from the interrupted run") == 3
+    assert stream.getvalue().count("kept from an earlier run") == 3
     assert [t.config for t in record.trials[:3]] == runs[:3]
 
 

@@ -126,7 +126,7 @@ def test_elsewhere_than_on_a_terminal_each_trial_is_one_line() -> None:
     assert stream.getvalue().splitlines() == [
         "trial 1: w4 p2 b32 a1 (probe): 1,234 samples/s",
         "trial 2: w8 p2 b32 a1 (search): killed: by\\x1b[2J signal 9",
-        "trial 3: w0 p- b32 a1 (baseline, kept from the interrupted run): 10 samples/s",
+        "trial 3: w0 p- b32 a1 (baseline, kept from an earlier run): 10 samples/s",
         "the end",
     ]
 
