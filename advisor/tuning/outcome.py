@@ -16,8 +16,8 @@ SHM_STAYED_AMPLE = 0.5
 
 _MEMORY_TYPES = {"MemoryError", "OutOfMemoryError", "_ArrayMemoryError"}
 _MEMORY_TEXTS = re.compile(
-    r"DefaultCPUAllocator: (?:can't|not enough)|can't allocate memory|CUDA out of memory|CUDA error: out of memory"
-    r"|CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED|\[Errno 12\] Cannot allocate memory|std::bad_alloc"
+    r"(?:DefaultCPUAllocator: (?:can't|not enough)|can't allocate memory|CUDA out of memory|CUDA error: out of memory"
+    r"|CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED|\[Errno 12\] Cannot allocate memory|std::bad_alloc)[^\n]*"
 )
 _SHM_TEXTS = re.compile(
     r"unable to (?:allocate|write to|mmap|resize) (?:shared memory|file)[^\n]*/torch_[^\n]*"
@@ -40,7 +40,7 @@ _UNPICKLABLE = re.compile(r"popen_(?:spawn_posix|forkserver)\.py")
 _WARNING = re.compile(r"^\S.*?:\d+: (\w*Warning: .*)$", re.MULTILINE)
 _FRAME = re.compile(r'^\s*File "([^"\n]+)", line (\d+)', re.MULTILINE)
 _EXCEPTION = re.compile(r"(?:[a-z_]\w*\.)*[A-Z]\w*(?:: |:?$)")
-_NOT_THE_USERS = ("/site-packages/", "/dist-packages/", "/advisor-trial-", "/lib/python3", "<")
+_NOT_THE_USERS = ("/site-packages/", "/dist-packages/", "/trial_child.py", "/lib/python3", "<")
 _CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGILL, signal.SIGFPE}
 
 

@@ -17,6 +17,8 @@ from pathlib import Path
 KILL_SECONDS = 10.0
 """How long processes may take to die of SIGKILL; one in an uninterruptible wait may take longer and is reported."""
 PAUSE_SECONDS = 0.01
+TEMPORARY = "t"
+"""The folder in a trial's folder that its processes take for /tmp."""
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _CLEANERS = (b"multiprocessing.resource_tracker", b"torch_shm_manager")
@@ -37,7 +39,7 @@ def start(python: str, folder: str) -> "subprocess.Popen[bytes]":
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env={**os.environ, "TMPDIR": os.path.join(folder, "tmp")},
+        env={**os.environ, "TMPDIR": os.path.join(folder, TEMPORARY)},
         start_new_session=True,
     )
 

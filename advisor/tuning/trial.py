@@ -24,11 +24,13 @@ import advisor
 from advisor.errors import WorkloadError
 from advisor.model.trial import Config, Measurement
 from advisor.tuning.outcome import Ending, classify, ending_from, measurement_from
+from advisor.tuning.processes import TEMPORARY
 
 PACKAGE = Path(advisor.__file__).resolve().parent
 GRACE_SECONDS = 30.0
 """What a supervisor may take beyond the trial's limit to kill and clean up before it is given up."""
-DESCRIBE_SECONDS = 120.0
+LONGEST_BASE = 50
+"""A socket of multiprocessing adds some 50 bytes: trial-12345678/t/pymp-12345678/listener-12345678."""
 Progress = Callable[[str], None]
 
 # The child's script lies in a folder that holds nothing but itself and a link to advisor: the interpreter may be the
@@ -142,16 +144,22 @@ def _supervised(request: TrialRequest, task: str, on_progress: Progress | None) 
 @contextlib.contextmanager
 def _trial_folder(request: TrialRequest, task: str) -> Iterator[Path]:
     """The folder of one trial: scripts, request, events, and what the child believes to be /tmp."""
-    folder = Path(tempfile.mkdtemp(prefix="advisor-trial-"))
+    folder = Path(tempfile.mkdtemp(prefix="trial-", dir=_short_base()))
     try:
         (folder / "advisor").symlink_to(PACKAGE, target_is_directory=True)
         (folder / "trial_child.py").write_text(_CHILD_SCRIPT, "utf-8")
         (folder / "trial_supervisor.py").write_text(_SUPERVISOR_SCRIPT, "utf-8")
         (folder / "request.json").write_text(json.dumps({**asdict(request), "task": task}), "utf-8")
-        (folder / "tmp").mkdir()
+        (folder / TEMPORARY).mkdir()
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _short_base() -> str:
+    """Where temporary files go. Workers make sockets there, whose paths must stay within 108 bytes."""
+    base = tempfile.gettempdir()
+    return "/tmp" if len(os.fsencode(base)) > LONGEST_BASE and os.access("/tmp", os.W_OK | os.X_OK) else base
 
 
 @contextlib.contextmanager

@@ -1,0 +1,140 @@
+"""Data sets that behave badly, each in its own way; trials load them from this file."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import torch  # noqa: TID253 - loaded in trials only
+from torch.utils.data import Dataset, IterableDataset  # noqa: TID253
+
+from advisor import Workload
+
+
+class Samples(Dataset):
+    """Small tensors, and before each of them whatever a subclass does."""
+
+    def __len__(self):
+        return 64
+
+    def __getitem__(self, index):
+        self.before(index)
+        return torch.full((16,), float(index))
+
+    def before(self, index):
+        pass
+
+
+class Raises(Samples):
+    def before(self, index):
+        raise KeyError(f"label {index}")  # the line that messages must name
+
+
+class Hangs(Samples):
+    def before(self, index):
+        time.sleep(1000)
+
+
+class Eats(Samples):
+    def __init__(self):
+        self.eaten = []
+
+    def before(self, index):
+        self.eaten.append(bytearray(os.urandom(1 << 20)) * 16)
+        time.sleep(0.01)
+
+
+class FillsSharedMemory(Samples):
+    def __getitem__(self, index):
+        return torch.zeros(1 << 20)
+
+
+class KillsItsParent(Samples):
+    def before(self, index):
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(1000)
+
+
+class KillsItself(Samples):
+    def before(self, index):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Crashes(Samples):
+    def before(self, index):
+        ctypes.string_at(0)
+
+
+class Leaves(Samples):
+    def before(self, index):
+        print("giving up")
+        sys.stdout.flush()
+        os._exit(7)
+
+
+class StartsDaemons(Samples):
+    """Each process leaves a daemon behind: forked twice, in a session of its own, its number in $DAEMONS."""
+
+    def before(self, index):
+        mark = Path(os.environ["DAEMONS"]) / str(os.getpid())
+        if not mark.exists():
+            mark.touch()
+            script = 'echo $$ > "$0.daemon"; exec sleep 1000'
+            subprocess.run(
+                ["setsid", "-f", "sh", "-c", script, str(mark)], env={"PATH": os.environ["PATH"]}, check=True
+            )
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        yield from torch.arange(20.0)
+
+
+class Batched(Samples):
+    """Gives whole batches by itself."""
+
+    def __getitem__(self, index):
+        return {"x": torch.zeros(5, 3), "nested": [torch.zeros(5), ("text", torch.zeros(5))]}
+
+
+class Training:
+    def __init__(self):
+        self.steps = 0
+
+    def step(self, batch):
+        self.steps += 1
+        time.sleep(0.001)
+
+    def update(self):
+        assert self.steps % 4 == 0, self.steps
+
+
+def training():
+    trained = Training()
+    return Workload(Samples(), batch_size=4, num_workers=1, step=trained.step, optimizer_step=trained.update)
+
+
+def file_system_sharing():
+    torch.multiprocessing.set_sharing_strategy("file_system")
+    return Samples()
+
+
+def unpicklable_with_spawn():
+    torch.multiprocessing.set_start_method("spawn")
+    return Workload(Samples(), collate_fn=lambda samples: torch.stack(samples))
+
+
+def spawned():
+    torch.multiprocessing.set_start_method("spawn")
+    return Samples()
+
+
+def out_of_memory():
+    return Workload(Samples(), step=_out_of_memory)
+
+
+def _out_of_memory(batch):
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")

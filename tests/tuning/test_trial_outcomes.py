@@ -1,0 +1,292 @@
+"""Trials as real processes: each way to end is told as what it is, and nothing is left behind or hit by mistake."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from advisor.errors import WorkloadError
+from advisor.model.trial import Config, Measurement
+from advisor.tuning.trial import TrialRequest, describe_workload, run_trial
+
+ROOT = Path(__file__).resolve().parents[2]
+CASES = Path(__file__).resolve().parent / "awkward_workloads.py"
+MIB = 1 << 20
+ALONE = Config(batch_size=4)
+WORKERS = Config(num_workers=2, prefetch_factor=2, batch_size=4, persistent_workers=True)
+ACCUMULATED = Config(num_workers=1, prefetch_factor=2, batch_size=4, accumulation=4, persistent_workers=True)
+
+
+def request_of(case: str, config: Config = ALONE, seconds: float = 60.0, **others: object) -> TrialRequest:
+    settings: dict[str, object] = {"windows": 2, "window_seconds": 0.1, "memory_limit_bytes": 4096 * MIB, **others}
+    return TrialRequest(config, f"{CASES}:{case}", seconds=seconds, **settings)  # type: ignore[arg-type]
+
+
+def trial(case: str, config: Config = ALONE, seconds: float = 60.0, **others: object) -> Measurement:
+    return run_trial(request_of(case, config, seconds, **others))
+
+
+@pytest.fixture(autouse=True)
+def temporary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """The folder of temporary files; afterwards nothing of the trial may be left, neither there nor elsewhere."""
+    shared = set(os.listdir("/dev/shm"))
+    below = {process.pid for process in psutil.Process().children(recursive=True)}
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # not tmp_path: paths of sockets must be short
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield Path(folder)
+        assert {process.pid for process in psutil.Process().children(recursive=True)} <= below
+        assert not os.listdir(folder)
+    ours = {n for n in set(os.listdir("/dev/shm")) - shared if n.startswith(("torch_", "sem.mp-", "psm_"))}
+    assert not {name for name in ours if not _made_elsewhere(name)}
+
+
+def _made_elsewhere(name: str) -> bool:
+    """Whether a process that is alive, so none of a trial of these tests, holds or made it."""
+    parts = name.split("_")
+    return (parts[0] == "torch" and psutil.pid_exists(int(parts[1]))) or any(
+        name in _text(f"/proc/{pid}/maps") for pid in psutil.pids()
+    )
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+@pytest.mark.parametrize("config", [ALONE, WORKERS], ids=["no workers", "two workers"])
+def test_a_loader_alone_is_measured(config: Config) -> None:
+    measured = trial("Samples", config)
+    assert (measured.outcome, measured.message) == ("ok", "")
+    assert len(measured.samples_per_second) == 2
+    assert min(measured.samples_per_second) > 0
+    assert measured.startup_seconds is not None
+    assert measured.startup_seconds > 0
+    assert measured.batch_bytes == 4 * 16 * 4
+    assert measured.notes["tensors_per_batch"] == 1
+    assert measured.wait_share is None
+    assert measured.step_seconds == ()
+    assert measured.peak_rss_bytes is not None
+    assert measured.peak_rss_bytes > 50 * MIB
+
+
+def test_training_is_measured_in_whole_optimizer_steps() -> None:
+    measured = trial("training", ACCUMULATED)
+    assert (measured.outcome, measured.message) == ("ok", "")
+    steps = measured.notes["steps"]
+    assert isinstance(steps, int)
+    assert steps % 4 == 0
+    assert measured.notes["samples"] == steps * 4
+    assert len(measured.step_seconds) == 2
+    assert min(measured.step_seconds) >= 0.001
+    assert measured.wait_share is not None
+    assert 0 <= measured.wait_share < 1
+
+
+def test_a_step_time_stands_in_for_training_unless_the_loader_alone_is_asked_for() -> None:
+    emulated = trial("Samples", step_time=0.01)
+    assert min(emulated.step_seconds) >= 0.01
+    assert emulated.wait_share is not None
+    assert trial("training", mode="loader").step_seconds == ()
+
+
+def test_batches_of_the_data_set_itself_are_counted_by_their_samples() -> None:
+    measured = trial("Batched", Config(batch_size=None))
+    assert measured.outcome == "ok"
+    steps = measured.notes["steps"]
+    assert isinstance(steps, int)
+    assert measured.notes["samples"] == 5 * steps
+    assert measured.notes["tensors_per_batch"] == 3
+    assert measured.batch_bytes == (5 * 3 + 5 + 5) * 4
+
+
+def test_a_stream_is_begun_again_and_told_when_its_workers_repeat_each_other() -> None:
+    measured = trial("Stream", WORKERS)
+    assert measured.outcome == "ok"
+    epochs = measured.notes["epochs"]
+    assert isinstance(epochs, int)
+    assert epochs > 0
+    assert any("get_worker_info" in warning for warning in measured.warnings)
+
+
+def test_a_stream_shorter_than_a_batch_is_an_error() -> None:
+    measured = trial("Stream", Config(batch_size=32))
+    assert measured.outcome == "user-error"
+    assert "before it gave one batch of 32 samples" in measured.message
+
+
+@pytest.mark.parametrize("config", [ALONE, WORKERS], ids=["no workers", "two workers"])
+def test_an_exception_of_the_data_set_is_told_with_its_place(config: Config) -> None:
+    line = next(n for n, text in enumerate(CASES.read_text().splitlines(), 1) if "messages must name" in text)
+    measured = trial("Raises", config)
+    assert measured.outcome == "user-error"
+    assert measured.message.startswith("KeyError: 'label ")
+    assert measured.message.endswith(f"({CASES}:{line})")
+    assert measured.samples_per_second == ()
+
+
+@pytest.mark.parametrize("config", [ALONE, WORKERS], ids=["no workers", "two workers"])
+def test_a_workload_that_eats_memory_is_stopped_at_the_limit(config: Config) -> None:
+    measured = trial("Eats", config, memory_limit_bytes=700 * MIB)
+    assert measured.outcome == "out-of-memory"
+    assert "more than the limit of 700 MiB" in measured.message
+
+
+def test_an_accelerator_without_memory_is_out_of_memory() -> None:
+    measured = trial("out_of_memory")
+    assert measured.outcome == "out-of-memory"
+    assert "CUDA out of memory" in measured.message
+
+
+@pytest.mark.parametrize("config", [ALONE, WORKERS], ids=["no workers", "two workers"])
+def test_a_hang_is_timed_out(config: Config) -> None:
+    measured = trial("Hangs", config, seconds=5.0)
+    assert measured.outcome == "timed-out"
+    assert re.search(r"DataLoader timed out after|not done within 5 s \(last seen: ", measured.message)
+
+
+@pytest.mark.parametrize(
+    ("case", "config", "outcome", "said"),
+    [
+        ("KillsItself", ALONE, "killed", "killed from outside by SIGKILL"),
+        ("KillsItself", WORKERS, "killed", "DataLoader worker (pid"),
+        ("KillsItsParent", WORKERS, "killed", "killed from outside by SIGKILL"),
+        ("Crashes", ALONE, "user-error", "died of SIGSEGV"),
+        ("Crashes", WORKERS, "user-error", "native code crashed in a worker"),
+        ("Leaves", ALONE, "user-error", "ended its process with status 7: giving up"),
+    ],
+)
+def test_a_process_that_ends_without_a_word_is_told_by_how_it_ended(
+    case: str, config: Config, outcome: str, said: str
+) -> None:
+    measured = trial(case, config)
+    assert measured.outcome == outcome
+    assert said in measured.message
+
+
+def test_full_shared_memory_is_told_as_that() -> None:
+    """In a mount namespace of its own, where /dev/shm has room for few batches."""
+    small = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=16m none /dev/shm && exec "$@"', "sh"]
+    if shutil.which("unshare") is None or subprocess.run([*small, "true"], capture_output=True).returncode != 0:
+        pytest.skip("a small /dev/shm cannot be mounted here")
+    code = (
+        "from test_trial_outcomes import request_of, WORKERS; from advisor.tuning.trial import run_trial;"
+        "measured = run_trial(request_of('FillsSharedMemory', WORKERS));"
+        "print(measured.outcome, '|', measured.message)"
+    )
+    command = [*small, sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=_paths(CASES.parent))
+    assert done.stdout.startswith("no-space-in-shm | unable to allocate shared memory(shm)"), done.stdout + done.stderr
+
+
+def _paths(*folders: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, *folders)))}
+
+
+@pytest.mark.parametrize("config", [ALONE, WORKERS], ids=["no workers", "two workers"])
+def test_daemons_of_a_trial_are_ended_and_no_others(
+    config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAEMONS", str(tmp_path))
+    bystander = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], start_new_session=True)
+    try:
+        assert trial("StartsDaemons", config).outcome == "ok"
+        daemons = [int(file.read_text()) for file in tmp_path.glob("*.daemon")]
+        assert daemons
+        assert not [pid for pid in daemons if psutil.pid_exists(pid)]
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+@pytest.mark.parametrize("case", ["file_system_sharing", "spawned"])
+def test_named_shared_memory_is_removed(case: str) -> None:
+    """Both leave names in /dev/shm when they are killed; the fixture looks."""
+    one = Config(num_workers=1, prefetch_factor=2, batch_size=4, persistent_workers=True)
+    measured = trial(case, one)
+    assert (measured.outcome, measured.message) == ("ok", "")
+
+
+def test_what_cannot_be_pickled_for_spawned_workers_is_explained() -> None:
+    measured = trial("unpicklable_with_spawn", WORKERS)
+    assert measured.outcome == "user-error"
+    assert "picklable" in measured.message
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "killed advisor"])
+def test_a_trial_ends_with_advisor(number: signal.Signals, temporary: Path) -> None:
+    code = (
+        "from test_trial_outcomes import request_of, WORKERS; from advisor.tuning.trial import run_trial;"
+        "run_trial(request_of('Hangs', WORKERS), lambda text: print(text, flush=True))"
+    )
+    environment = {**_paths(CASES.parent), "TMPDIR": str(temporary)}
+    command = [sys.executable, "-c", code]
+    advisor = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+    assert advisor.stdout is not None
+    assert any("starting 2 workers" in line for line in advisor.stdout)
+    below = psutil.Process(advisor.pid).children(recursive=True)
+    assert len(below) >= 2
+    advisor.send_signal(number)
+    advisor.wait(30)
+    advisor.stdout.close()
+    _, alive = psutil.wait_procs(below, timeout=30)
+    assert not alive
+
+
+def test_a_workload_is_described_without_loading_a_sample() -> None:
+    told = describe_workload(request_of("training"))
+    assert (told.batch_size, told.num_workers, told.has_step, told.sample_count) == (4, 1, True, 64)
+    assert told.iterable is False
+    assert told.torch_version
+    assert describe_workload(request_of("Raises")).sample_count == 64
+    assert describe_workload(request_of("Stream")).sample_count is None
+
+
+def _interpreter(folder: Path, missing: list[str]) -> str:
+    """An interpreter without the packages ``missing`` that starts from another folder."""
+    packages = folder / "packages"
+    packages.mkdir()
+    for name in missing:
+        (packages / f"{name}.py").write_text(f"raise ImportError('no {name} here')\n")
+    script = folder / "python"
+    script.write_text(f'#!/bin/sh\nPYTHONPATH="{packages}" exec "{sys.executable}" "$@"\n')
+    script.chmod(0o755)
+    return str(script)
+
+
+def test_the_interpreter_that_trains_needs_nothing_but_torch(tmp_path: Path) -> None:
+    others = ["pydantic", "psutil", "click", "optuna", "rich", "yaml", "jinja2_", "scipy", "PIL", "zstandard"]
+    python = _interpreter(tmp_path, others)
+    measured = trial("training", ACCUMULATED, python=python)
+    assert (measured.outcome, measured.message) == ("ok", "")
+
+
+def test_another_package_named_advisor_does_not_get_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "advisor.py").write_text("raise ImportError('the wrong one')\n")
+    monkeypatch.chdir(tmp_path)
+    assert trial("training", ACCUMULATED).outcome == "ok"
+
+
+@pytest.mark.parametrize(
+    ("missing", "workload", "said"),
+    [("torch", f"{CASES}:Samples", "cannot import torch"), ("PIL", "image-files", "image-files needs Pillow")],
+)
+def test_a_package_that_the_interpreter_lacks_is_named(missing: str, workload: str, said: str, tmp_path: Path) -> None:
+    request = TrialRequest(ALONE, workload, data=str(tmp_path), python=_interpreter(tmp_path, [missing]))
+    with pytest.raises(WorkloadError, match=said):
+        describe_workload(request)
+
+
+def test_an_interpreter_that_cannot_be_started_is_named(tmp_path: Path) -> None:
+    with pytest.raises(WorkloadError, match="nothing-here cannot be run: No such file"):
+        describe_workload(request_of("Samples", python=str(tmp_path / "nothing-here")))
