@@ -1,12 +1,16 @@
 """What the operator says of the training job: not a fact of the host, so never in facts.json."""
 
+from pydantic import Field
+
 from advisor.model.facts import Facts
 
 
 class Job(Facts):
     """The job to be configured. ``origin`` says where a value comes from (``--ranks``, ``visible GPUs`` ...)."""
 
-    origins: dict[str, str] = {"ranks": "--ranks", "data_path": "--data", "output_path": "--checkpoints"}
+    origins: dict[str, str] = Field(
+        default_factory=lambda: {"ranks": "--ranks", "data_path": "--data", "output_path": "--checkpoints"}
+    )
     ranks: int | None = None
     """Training processes on this node."""
     data_path: str | None = None
