@@ -10,9 +10,10 @@ from typing import Annotated
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File
-from advisor.probes._sysfs import link_name, near_numa_node, pci_chain, quiet_real, quiet_text
+from advisor.probes._interfaces import NET, device_of, interface_names
+from advisor.probes._sysfs import link_name, near_numa_node, pci_chain, quiet_text
 
-ORIGIN = "/sys/class/net"
+ORIGIN = NET
 
 
 class Interface(Facts):
@@ -48,13 +49,11 @@ class Net(Facts):
 
 def read(host: Host) -> Net:
     """The network interfaces of ``host``."""
-    names = host.names(ORIGIN)
+    names = interface_names(host)
     if names is None:
-        nothing = host.gaps.get(ORIGIN) == "absent"
-        return Net(origin=ORIGIN, interfaces=() if nothing else None)
-    # Beside the interfaces lies the control file of bonds.
-    reals = {name: host.real(f"{ORIGIN}/{name}") or "" for name in names if name != "bonding_masters"}
-    devices = {name: _device(host, name, real) for name, real in reals.items()}
+        return Net(origin=ORIGIN)
+    reals = {name: host.real(f"{ORIGIN}/{name}") or "" for name in names}
+    devices = {name: device_of(host, name, real) for name, real in reals.items()}
     any_hardware = any(devices.values())
     interfaces = []
     for name in reals:
@@ -67,15 +66,6 @@ def read(host: Host) -> Net:
 def parse_kind(uevent: str) -> str | None:
     """What a virtual interface is. Sample: ``DEVTYPE=bond``, ``INTERFACE=bond0``, one a line"""
     return next((line[len("DEVTYPE=") :] for line in uevent.split("\n") if line.startswith("DEVTYPE=")), None)
-
-
-def _device(host: Host, name: str, real: str) -> str | None:
-    """The folder of the hardware below an interface; ``None`` for a virtual one."""
-    if "/virtual/" in real:
-        return None
-    device = quiet_real(host, f"{ORIGIN}/{name}/device")
-    # Some dumps lack the link, but the interface's own path runs through the card.
-    return device or (real.rpartition("/net/")[0] if pci_chain(real) else None)
 
 
 def _interface(host: Host, name: str, kind: str | None, device: str | None) -> Interface:
