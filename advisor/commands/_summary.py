@@ -1,6 +1,7 @@
 """What `advisor tune` prints at its end, as text and as JSON."""
 
 import json
+import re
 from dataclasses import dataclass
 
 from advisor.inputs import printable
@@ -65,13 +66,15 @@ def _chosen(record: Record) -> list[tuple[str, str]]:
 
 def _failed(record: Record) -> list[str]:
     """One line for each cause, with the configurations that it hit."""
-    causes: dict[str, list[str]] = {}
+    causes: dict[str, tuple[str, list[str]]] = {}
     for trial in record.trials:
         measured = trial.measurement
         if measured.outcome != "ok":
             cause = f"{measured.outcome}: {measured.message}" if measured.message else measured.outcome
-            causes.setdefault(cause, []).append(trial.config.key())
-    return [f"{_listed(keys)}: {cause}" for cause, keys in causes.items()]
+            # Process numbers differ where the cause is the same.
+            _, keys = causes.setdefault(re.sub(r"\d+", "#", cause), (cause, []))
+            keys.append(trial.config.key())
+    return [f"{_listed(keys)}: {cause}" for cause, keys in causes.values()]
 
 
 def _listed(keys: list[str]) -> str:

@@ -32,7 +32,9 @@ MOST_REFUSED = 50
 """Proposals in a row that need no trial (infeasible, or measured often enough) before the space counts as searched."""
 MOST_REPEATS = 2
 MOST_FAILURES = 3
-"""A workload that raised in this many trials, and never ran, is not tried further."""
+"""A workload that failed in this many trials, and never ran, is not tried further."""
+BROKEN = frozenset({"user-error", "killed", "timed-out"})
+"""Outcomes that say nothing about what the host has too little of."""
 PROPOSED = ("search", "repeat")
 """Origins of the trials that the sampler proposed."""
 
@@ -161,8 +163,9 @@ class Search:
 
     def once(self, config: Config, origin: str) -> None:
         """Measures ``config`` unless it was, cannot work, or nothing more may begin."""
-        if not self.known(config) and not self.full() and not _hopeless_workload(self) and not self.impossible(config):
-            self.measure(config, origin)
+        if self.known(config) or self.full() or _broken(self.trials, config.num_workers) or self.impossible(config):
+            return
+        self.measure(config, origin)
 
 
 def run_search(
@@ -240,7 +243,7 @@ def _around(search: Search) -> None:
 def _propose(search: Search, workers_matter: bool) -> str:
     """Proposals of the sampler, until one of the limits is met."""
     refused = 0
-    while (stop := search.full() or _hopeless_workload(search) or _out_of_patience(search)) is None:
+    while (stop := search.full() or _broken(search.trials, 1) or _out_of_patience(search)) is None:
         if refused >= MOST_REFUSED:
             return "every point that can work was tried"
         asked = search.study.suggest(search.space())
@@ -267,19 +270,21 @@ def _out_of_patience(search: Search) -> str | None:
     return f"{without_gain} proposals in a row gained less than {WORTH:.0%}"
 
 
-def _hopeless_workload(search: Search) -> str | None:
-    """Whether the workload itself is broken: nothing ran, and the last trials failed in the user's code."""
-    outcomes = [t.measurement.outcome for t in search.trials]
-    if len(outcomes) < MOST_FAILURES or set(outcomes) != {"user-error"}:
-        return None
-    return f"the workload failed in each of {len(outcomes)} trials"
+def _broken(trials: list[Trial], workers: int) -> str | None:
+    """Why a trial with ``workers`` would fail like those before: the workload never ran, or never with any."""
+    with_workers = [t for t in trials if t.config.num_workers]
+    for what, tried in (("", trials), (" with workers", with_workers if workers else [])):
+        outcomes = {t.measurement.outcome for t in tried}
+        if len(tried) >= MOST_FAILURES and outcomes <= BROKEN:
+            return f"the workload failed in each of {len(tried)} trials{what} ({', '.join(sorted(outcomes))})"
+    return None
 
 
 def _exhaust(search: Search) -> str:
     sizes = search.space()
     for workers, prefetch, batch in _grid(sizes):
         search.once(search.point(workers, prefetch, batch), "grid")
-    return search.full() or _hopeless_workload(search) or "every point that can work was tried"
+    return search.full() or _broken(search.trials, 1) or "every point that can work was tried"
 
 
 def _grid(sizes: Space) -> Iterator[tuple[int, int | None, int]]:

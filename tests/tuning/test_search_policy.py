@@ -206,6 +206,22 @@ def test_a_broken_workload_ends_the_search_without_a_choice(tmp_path: Path) -> N
     assert "the workload failed in each of 3 trials" in result.stopped
 
 
+@pytest.mark.parametrize("outcome", ["timed-out", "user-error", "killed"])
+def test_a_workload_that_cannot_have_workers_is_soon_left_alone(tmp_path: Path, outcome: Outcome) -> None:
+    machine = Machine(cpu=5e-3, blocked=1e-2, outcome=lambda c: outcome if c.num_workers else "ok")
+    result, choice, base = search(machine, tmp_path)
+    assert choice.config == base
+    assert [t.measurement.outcome for t in result.trials] == ["ok", outcome, outcome, outcome]
+    assert f"failed in each of 3 trials with workers ({outcome})" in result.stopped
+
+
+def test_a_job_whose_workers_hang_is_shown_that_it_runs_without(tmp_path: Path) -> None:
+    machine = Machine(cpu=5e-3, outcome=lambda c: "timed-out" if c.num_workers else "ok")
+    _, choice, _ = search(machine, tmp_path, Declared(batch_size=32, num_workers=4))
+    assert choice.config is not None
+    assert choice.config.num_workers == 0
+
+
 def test_points_that_do_not_fit_are_never_run(tmp_path: Path) -> None:
     machine = Machine(cpu=30e-6, blocked=2e-3)
     room = 100 * 64 * 32  # about a hundred batches of 32 samples at 64 bytes
