@@ -206,12 +206,11 @@ def _workers_matter(search: Search) -> bool:
 
 
 def _probe(search: Search) -> None:
-    """One worker tells what a sample costs, a few tell whether it scales."""
+    """None is the cheapest, one tells what a sample costs, a few tell whether it scales."""
     batch = search.job.batching.today
-    search.once(search.point(1, 2, batch), "probe")
+    for workers in (0, 1):
+        search.once(search.point(workers, 2, batch), "probe")
     search.once(search.point(min(4, max(search.space().choices("num_workers"))), 2, batch), "probe")
-    # Without workers is the cheapest of all, and the best where samples are ready in memory.
-    search.once(search.point(0, None, batch), "probe")
 
 
 def _predict(search: Search, workers_matter: bool) -> None:
