@@ -69,9 +69,10 @@ def test_a_workload_is_measured_chosen_written_and_used_again(
     assert "trial 1: w0 p- b8 a1 (baseline): " in text.err
     loader = json.loads((out / "job/dataloader.json").read_text())
     record = json.loads((out / "tuning.json").read_text())
-    assert loader
-    assert record["choice"]["config"]["num_workers"] >= 1
-    assert record["choice"]["gain"]["low"] > 1
+    # Which configuration wins is this machine's business; that what is written is what was chosen, and earned, is ours.
+    chosen = record["choice"]["config"]
+    assert loader["num_workers"] == chosen["num_workers"]
+    assert chosen == record["baseline"] or record["choice"]["gain"]["low"] > 1
     assert {t["measurement"]["outcome"] for t in record["trials"]} == {"ok"}
     assert "measured on" in (out / "job/dataloader.py").read_text().splitlines()[0]
 
