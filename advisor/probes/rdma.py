@@ -8,7 +8,8 @@ from typing import Annotated
 
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
-from advisor.model.facts import Facts, File, Private
+from advisor.model.facts import Facts, File, Private, Volatile
+from advisor.probes._rdma_counters import HwCounter, PortCounters, read_hw_counters, read_port_counters
 from advisor.probes._sysfs import link_name, near_numa_node, pci_chain
 
 ORIGIN = "/sys/class/infiniband"
@@ -44,6 +45,10 @@ class Port(Facts):
         str | None, File("link_layer", unknown=("Unknown", "Unspecified")), "InfiniBand or Ethernet (RoCE)"
     ] = None
     gids: Annotated[tuple[Gid, ...] | None, File("gids"), "entries in use, by index"] = None
+    counters: Annotated[PortCounters | None, File("counters"), Volatile(), "the counters every port has"] = None
+    hw_counters: Annotated[
+        tuple[HwCounter, ...] | None, File("hw_counters"), Volatile(), "the driver's own counters, by name"
+    ] = None
 
 
 class RdmaDevice(Facts):
@@ -131,6 +136,8 @@ def _port(host: Host, device: str, number: int) -> Port:
         lanes=lanes,
         speed=speed,
         gids=_gids(host, folder),
+        counters=read_port_counters(host, folder),
+        hw_counters=read_hw_counters(host, folder),
     )
 
 

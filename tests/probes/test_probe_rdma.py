@@ -1,15 +1,18 @@
 """RDMA devices: ports, rates and the entries in use of GID tables."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
+from advisor.host.tree import Tree
 from advisor.model.facts import evidence_path
 from advisor.model.snapshot import Snapshot, Source, committed_json
-from advisor.probes.rdma import parse_numbered, parse_rate, read
+from advisor.probes.rdma import Port, Rdma, parse_numbered, parse_rate, read
 from tests.trees import write_capture, write_link, write_tree
 
+H100 = Path(__file__).resolve().parents[3] / "shared/hosts/gpud/sysfs/sys-class-infiniband-h100.0"
 IB = "/sys/class/infiniband"
 PORT = f"{IB}/mlx5_0/ports/1"
 ZERO = "0000:0000:0000:0000:0000:0000:0000:0000"
@@ -120,3 +123,70 @@ def test_rates(text: str, rate: tuple[float | None, int | None, str | None]) -> 
 )
 def test_states(text: str, state: tuple[int | None, str | None]) -> None:
     assert parse_numbered(text) == state
+
+
+COUNTERS = {
+    f"{PORT}/counters/symbol_error": "0\n",
+    f"{PORT}/counters/link_downed": "3\n",
+    f"{PORT}/counters/port_xmit_data": "250\n",
+    f"{PORT}/counters/port_xmit_wait": "N/A (no PMA)\n",
+    f"{PORT}/hw_counters/lifespan": "10\n",
+    f"{PORT}/hw_counters/out_of_sequence": "18446744073709551615\n",
+    f"{PORT}/hw_counters/rnr_nak_retry_err": "-1\n",
+}
+
+
+def port_of(rdma: Rdma) -> Port:
+    assert rdma.devices is not None
+    (port,) = rdma.devices[0].ports or ()
+    return port
+
+
+def test_counters_are_read_with_data_in_bytes(tmp_path: Path) -> None:
+    host = write_capture(tmp_path, {**ROCE, **COUNTERS})
+    counters = port_of(read(host)).counters
+    assert counters is not None
+    assert (counters.symbol_error, counters.link_downed, counters.xmit_data_bytes) == (0, 3, 1000)
+    assert (counters.port_xmit_wait, counters.port_rcv_errors) == (None, None)
+    assert host.gaps[evidence_path(counters, "port_xmit_wait")] == "unsupported"
+    assert host.gaps[evidence_path(counters, "port_rcv_errors")] == "absent"
+
+
+def test_counters_of_the_driver_keep_their_names(tmp_path: Path) -> None:
+    host = write_tree(tmp_path, {**ROCE, **COUNTERS})
+    counters = port_of(read(host)).hw_counters or ()
+    assert [(one.name, one.value) for one in counters] == [
+        ("out_of_sequence", 2**64 - 1),
+        ("rnr_nak_retry_err", None),
+    ]
+    assert host.gaps[counters[1].origin] == "unsupported"
+
+
+def test_a_port_without_counters_has_one_gap_for_each_folder(tmp_path: Path) -> None:
+    host = write_capture(tmp_path, ROCE)
+    port = port_of(read(host))
+    assert (port.counters, port.hw_counters) == (None, None)
+    assert [path for path in host.gaps if "counters" in path] == [f"{PORT}/counters", f"{PORT}/hw_counters"]
+
+
+def test_counters_stay_out_of_committed_files(tmp_path: Path) -> None:
+    facts = read(write_tree(tmp_path, {**ROCE, **COUNTERS}))
+    text = committed_json(Snapshot(Source(kind="tree"), {"rdma": facts}, {}))
+    assert "link_downed" not in text
+    assert "out_of_sequence" not in text
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not H100.is_dir(), reason="needs the captured machines beside the checkout")
+def test_counters_of_a_real_machine_are_what_its_files_say(tmp_path: Path) -> None:
+    shutil.copytree(H100, tmp_path / "sys/class/infiniband")
+    devices = read(Tree.in_folder(tmp_path)).devices or ()
+    ports = [port for device in devices for port in device.ports or ()]
+    assert len(ports) > 8
+    for port in ports:
+        folder = tmp_path / port.origin.lstrip("/")
+        assert port.counters is not None
+        assert port.counters.xmit_data_bytes == 4 * int((folder / "counters/port_xmit_data").read_text())
+        names = {path.name for path in (folder / "hw_counters").iterdir()} - {"lifespan"}
+        told = {one.name: one.value for one in port.hw_counters or ()}
+        assert told == {name: int((folder / "hw_counters" / name).read_text()) for name in names}
