@@ -10,13 +10,14 @@ from advisor.commands._progress import shown
 from advisor.derived.budget import Budget
 from advisor.errors import SourceError
 from advisor.inputs import printable, read_text
-from advisor.model.trial import Config, Measurement
+from advisor.model.trial import Config
 from advisor.tuning.batching import Batching, Declared, baseline, batching
 from advisor.tuning.choice import choose
 from advisor.tuning.headroom import headroom
 from advisor.tuning.progress import Said
 from advisor.tuning.record import SCHEMA_VERSION, TEXT_LIMIT_BYTES, Record, parse_record
-from advisor.tuning.search import Job, Limits, Outcome, run_search
+from advisor.tuning.search import Outcome, run_search
+from advisor.tuning.session import Job, Limits, Run
 from advisor.tuning.space import Resources
 from advisor.tuning.study import open_study
 from advisor.tuning.validity import Part, differences, validity_key
@@ -25,7 +26,6 @@ TUNING_FILE = "tuning.json"
 TOO_MANY_WORKERS = "This DataLoader will create"
 """PyTorch's warning of more workers than CPUs, which the search brings about on purpose."""
 MOST_NOTES = 20
-Run = Callable[[Config], Measurement]
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +19,9 @@ IMAGE_FILES = "image-files"
 WINDOW_SHARE = 1 / 150
 LEAST_WINDOW_SECONDS, MOST_WINDOW_SECONDS = 0.3, 2.0
 """A window of a five-minute budget is as long as windows need to be; a shorter budget gets shorter ones."""
+WINDOWS = 3
+SLOW_TRIAL_SHARE = 1 / 25
+"""Where a trial takes more of the budget than this, later ones measure one window: more trials tell more."""
 TRIAL_SHARE = 1 / 5
 LEAST_TRIAL_SECONDS, MOST_TRIAL_SECONDS = 30.0, 300.0
 """The time limit of a trial: long enough to start an interpreter with torch, short enough that a hang is bearable."""
@@ -33,13 +37,14 @@ class Wanted:
     step_time: float | None
     budget: float
 
-    def request(self, config: Config) -> TrialRequest:
+    def request(self, config: Config, windows: int = WINDOWS) -> TrialRequest:
         """The trial of one configuration."""
         return TrialRequest(
             config,
             self.workload,
             data=self.data,
             python=self.python,
+            windows=windows,
             seconds=min(max(self.budget * TRIAL_SHARE, LEAST_TRIAL_SECONDS), MOST_TRIAL_SECONDS),
             window_seconds=min(max(self.budget * WINDOW_SHARE, LEAST_WINDOW_SECONDS), MOST_WINDOW_SECONDS),
             step_time=self.step_time,
@@ -102,6 +107,15 @@ def described(told: WorkloadDescription) -> Described:
     )
 
 
-def runner(wanted: Wanted) -> Callable[[Config], Measurement]:
-    """What measures one configuration."""
-    return lambda config: run_trial(wanted.request(config))
+def runner(wanted: Wanted, clock: Callable[[], float] = time.monotonic) -> Callable[[Config], Measurement]:
+    """What measures one configuration; briefer once trials turn out to be slow for the budget."""
+    slow = False
+
+    def run(config: Config) -> Measurement:
+        nonlocal slow
+        began = clock()
+        measurement = run_trial(wanted.request(config, windows=1 if slow else WINDOWS))
+        slow = slow or clock() - began > wanted.budget * SLOW_TRIAL_SHARE
+        return measurement
+
+    return run

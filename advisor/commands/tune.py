@@ -19,7 +19,7 @@ from advisor.commands._busy import refuse_when_busy
 from advisor.commands._cache import cache_folder
 from advisor.commands._interrupt import stoppable
 from advisor.commands._job import job_of
-from advisor.commands._measured import TUNING_FILE, Asked, Described, Run, earlier, measure, resources, validity
+from advisor.commands._measured import TUNING_FILE, Asked, Described, earlier, measure, resources, validity
 from advisor.commands._options import Duration, StepTime
 from advisor.commands._rules import evaluated
 from advisor.commands._snapshot import derive, probe_host
@@ -38,7 +38,7 @@ from advisor.probes.cpu import Cpu
 from advisor.targets._base import load_targets
 from advisor.tuning.batching import batching
 from advisor.tuning.record import TEXT_LIMIT_BYTES, Record, parse_record, record_text
-from advisor.tuning.search import Limits
+from advisor.tuning.session import Limits, Run
 from advisor.tuning.settings import dataloader_settings
 from advisor.tuning.validity import Part
 

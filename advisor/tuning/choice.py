@@ -17,6 +17,8 @@ MOST_TOLERANCE = 0.10
 """Bounds of "within noise": below the first nobody can measure, above the second noise would excuse anything."""
 LEAST_GAIN = 0.03
 """A smaller gain over the baseline is not worth a change."""
+USEFUL_INTERVAL = 4.0
+"""An interval whose ends differ by a larger factor tells nothing but noise."""
 FINAL = "final"
 """Origin of the trials of the interleaved comparison, with the number of their round: ``final 2``."""
 
@@ -112,6 +114,8 @@ def ratio_text(ratio: Ratio) -> str:
     """``+85 % (95 % interval +80 % to +91 %)``."""
     if ratio.low is None or ratio.high is None:
         return f"{_percent(ratio.value)} (measured once, no interval)"
+    if ratio.high > USEFUL_INTERVAL * ratio.low:
+        return f"{_percent(ratio.value)} (too noisy to tell from {ratio.rounds} rounds)"
     return f"{_percent(ratio.value)} (95 % interval {_percent(ratio.low)} to {_percent(ratio.high)})"
 
 

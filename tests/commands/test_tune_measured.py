@@ -18,7 +18,7 @@ from advisor.model.finding import Finding, Report, Severity
 from advisor.model.trial import Config, Measurement
 from advisor.tuning.batching import Declared, batching
 from advisor.tuning.record import Record, parse_record, record_text
-from advisor.tuning.search import Limits
+from advisor.tuning.session import Limits
 from advisor.tuning.space import Resources
 from advisor.tuning.validity import Part
 

@@ -128,9 +128,10 @@ def test_noise_excuses_no_more_than_a_tenth() -> None:
     [
         (Ratio(1.85, 1.8, 1.914, 3), "+85 % (95 % interval +80 % to +91 %)"),
         (Ratio(1.021, None, None, 1), "+2.1 % (measured once, no interval)"),
+        (Ratio(3.54, 1e-5, 7e5, 2), "+254 % (too noisy to tell from 2 rounds)"),
         (Ratio(0.5, 0.4, 0.6, 3), "-50 % (95 % interval -60 % to -40 %)"),
     ],
-    ids=["gain", "one-round", "loss"],
+    ids=["gain", "one-round", "noise", "loss"],
 )
 def test_a_ratio_is_told_with_its_interval(ratio: Ratio, text: str) -> None:
     assert ratio_text(ratio) == text

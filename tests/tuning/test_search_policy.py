@@ -12,8 +12,9 @@ from advisor.model.trial import Config, Measurement, Outcome
 from advisor.tuning.batching import Declared, baseline, batching
 from advisor.tuning.choice import Choice, choose
 from advisor.tuning.progress import Ended, Event
-from advisor.tuning.search import Job, Limits, run_search
 from advisor.tuning.search import Outcome as Result
+from advisor.tuning.search import run_search
+from advisor.tuning.session import Job, Limits
 from advisor.tuning.space import Resources
 from advisor.tuning.study import open_study
 
@@ -33,6 +34,7 @@ class Machine:
     noise: float = 0.01
     outcome: Callable[[Config], Outcome] = lambda config: "ok"
     now: float = 0.0
+    seconds_per_trial: float = TRIAL_SECONDS
     runs: list[Config] = field(default_factory=list)
     dice: Random = field(default_factory=lambda: Random(7))
     interrupt_at: int | None = None
@@ -44,7 +46,7 @@ class Machine:
         if self.interrupt_at is not None and len(self.runs) >= self.interrupt_at:
             raise KeyboardInterrupt
         self.runs.append(config)
-        self.now += TRIAL_SECONDS
+        self.now += self.seconds_per_trial
         outcome = self.outcome(config)
         if outcome != "ok":
             return Measurement(outcome, message=f"simulated {outcome}")
@@ -233,7 +235,16 @@ def test_points_that_do_not_fit_are_never_run(tmp_path: Path) -> None:
 def test_the_budget_ends_the_search(tmp_path: Path) -> None:
     machine = Machine(cpu=30e-6, blocked=2e-3)
     search(machine, tmp_path, budget_seconds=120.0, patience=1_000, max_trials=1_000)
-    assert machine.now <= 120.0 * 1.1 + 4 * TRIAL_SECONDS
+    assert machine.now <= 120.0 * 1.1
+
+
+def test_slow_trials_leave_time_for_a_comparison(tmp_path: Path) -> None:
+    machine = Machine(cpu=5e-3, cpus=4.0, seconds_per_trial=25.0)
+    result, choice, base = search(machine, tmp_path, budget_seconds=300.0)
+    rounds = [t.origin for t in result.trials if t.config == base]
+    assert "final 3" in rounds
+    assert machine.now <= 330.0
+    assert choice.changes
 
 
 def test_exhaustive_measures_every_point_that_fits(tmp_path: Path) -> None:
@@ -243,7 +254,7 @@ def test_exhaustive_measures_every_point_that_fits(tmp_path: Path) -> None:
     assert grid == {(0, None), *((w, p) for w in (1, 2) for p in (1, 2, 4, 8))}
 
 
-@pytest.mark.parametrize("after", [0, 1, 3, 7, 12], ids=lambda n: f"after-{n}-trials")
+@pytest.mark.parametrize("after", [0, 1, 3, 7, 13, 14, 17], ids=lambda n: f"after-{n}-trials")
 def test_an_interrupted_search_resumes_where_it_was(tmp_path: Path, after: int) -> None:
     stopped = Machine(cpu=30e-6, blocked=2e-3, transfer=20e-6, interrupt_at=after)
     with pytest.raises(KeyboardInterrupt):

@@ -1,0 +1,57 @@
+"""The interleaved comparison at the end of a search: A B C A B C, so that drift hits all alike."""
+
+from advisor.model.trial import Config
+from advisor.tuning.choice import FINAL, choose, preference, round_of
+from advisor.tuning.progress import Said
+from advisor.tuning.session import FINALISTS, LEAST_ROUNDS, Session
+
+ROUNDS = 5
+OVERDRAFT_SHARE = 0.1
+"""Of the budget: what it may be overdrawn by to complete the least comparison."""
+NEAR = 0.93
+"""Runners-up slower than this share of the fastest cannot win a comparison that differs by noise."""
+
+
+def compare(session: Session) -> None:
+    """Measures the finalists and the baseline in turn, A B C A B C, as far as the budget goes."""
+    finalists = _finalists(session)
+    if len(finalists) < 2:
+        return
+    overdraft = OVERDRAFT_SHARE * session.limits.budget_seconds
+    done = max((number for t in session.trials if (number := round_of(t)) is not None), default=1)
+    for number in range(done, ROUNDS + 1):
+        room = session.left() + (overdraft if number <= LEAST_ROUNDS else 0)
+        if number > 1 and room < len(finalists) * session.typical():
+            session.listen(Said(f"the budget ended the comparison after {number - 1} of {ROUNDS} rounds"))
+            return
+        for config in finalists:
+            if not any(round_of(t) == number and t.config == config for t in session.trials):
+                session.measure(config, f"{FINAL} {number}")
+        if number >= LEAST_ROUNDS and _settled(session):
+            return
+
+
+def _finalists(session: Session) -> list[Config]:
+    """The baseline, the fastest, the cheapest that comes near it, the runner-up; and those of a resumed comparison."""
+    before = [t for t in session.trials if round_of(t) is None]
+    resumed = [t.config for t in session.trials if round_of(t) is not None]
+    ranked = choose(before, session.job.baseline).candidates
+    if not ranked:
+        return resumed
+    near = [c for c in ranked if c.samples_per_second >= NEAR * ranked[0].samples_per_second]
+    cheap = min(near, key=lambda c: preference(c.config, session.cost(), session.job.baseline))
+    wanted = list(dict.fromkeys([ranked[0].config, cheap.config, *(c.config for c in near[1:])]))[: _seats(session)]
+    base = [session.job.baseline] if any(c.config == session.job.baseline for c in ranked) else []
+    return list(dict.fromkeys([*base, *resumed, *wanted]))
+
+
+def _seats(session: Session) -> int:
+    """How many finalists beside the baseline there is time for."""
+    rounds = LEAST_ROUNDS * max(session.typical(), 1e-9)
+    return int(min(max(session.left() / rounds - 1, 1), FINALISTS))
+
+
+def _settled(session: Session) -> bool:
+    """Whether further rounds would not change what is said."""
+    gain = choose(session.trials, session.job.baseline).gain
+    return gain is not None and gain.excludes_one() and gain.low is not None and gain.low > 1.1
