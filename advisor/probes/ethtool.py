@@ -4,12 +4,11 @@ Features are asked for as JSON, which every version that knows ``--json`` has fo
 only form that all versions share. Format: ethtool(8)
 """
 
-import re
-from collections.abc import Mapping, Sequence
-from typing import Annotated, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
 
 from advisor.host.base import Host, Output, command_origin
-from advisor.model.facts import Facts, GapState, Volatile, marks
+from advisor.model.facts import Facts, GapState, Volatile
 from advisor.probes._ethtool_text import (
     Switch,
     parse_adaptive,
@@ -38,43 +37,13 @@ FEATURES = (
     "tx-nocache-copy",
 )  # fmt: skip
 """Those that cost or save time where a node trains."""
-_TELLING = re.compile(
-    r"(?i)err(?!u)|drop|discard|pause|miss|no_?buf|out_of_buffer|overrun|fifo|crc|timeout|timed_?out|stalled|link_down|"
-    r"exceeded|ecn_mark|cnp|congest|buffer_passed|resets?$"
-)
+_TELLING = (
+    "buffer_passed", "cnp", "congest", "crc", "discard", "drop", "ecn_mark", "err", "exceeded", "fifo", "link_down",
+    "miss", "no_buf", "nobuf", "out_of_buffer", "overrun", "pause", "reset", "stalled", "timed_out", "timeout",
+)  # fmt: skip
 """Counters that tell of loss, waiting or a bad cable."""
-_OPTIONS = ("-i", "-g", "-l", "-k", "-a", "-c", "-x", "-S")
 _UNSUPPORTED = ("not supported", "no stats available", "bad command line", "no data available")
 _DENIED = ("not permitted", "permission denied")
-F = TypeVar("F", bound=Facts)
-
-
-class Driver(Facts):
-    """The interface's driver (``-i``)."""
-
-    name: Annotated[str | None, "kernel driver"] = None
-    version: Annotated[str | None, "the kernel's own release for a driver that comes with it"] = None
-    firmware_version: Annotated[str | None, "of the card"] = None
-
-
-class Rings(Facts):
-    """Sizes of the descriptor rings (``-g``), in entries."""
-
-    rx: Annotated[int | None, "receive, entries"] = None
-    rx_max: Annotated[int | None, "largest receive ring, entries"] = None
-    tx: Annotated[int | None, "transmit, entries"] = None
-    tx_max: Annotated[int | None, "largest transmit ring, entries"] = None
-
-
-class Channels(Facts):
-    """Queues with an interrupt of their own (``-l``)."""
-
-    combined: Annotated[int | None, "channels that both receive and send"] = None
-    combined_max: Annotated[int | None, "most combined channels"] = None
-    rx: Annotated[int | None, "channels that only receive"] = None
-    rx_max: Annotated[int | None, "most receive channels"] = None
-    tx: Annotated[int | None, "channels that only send"] = None
-    tx_max: Annotated[int | None, "most transmit channels"] = None
 
 
 class Feature(Facts):
@@ -84,36 +53,6 @@ class Feature(Facts):
     active: Annotated[bool, "on"]
     fixed: Annotated[bool, "cannot be changed"]
     refused: Annotated[bool, "wanted otherwise than it is: something else stands against it"]
-
-
-class Pause(Facts):
-    """Flow control of the whole link (``-a``); that by priority (PFC) is another."""
-
-    autonegotiate: Annotated[bool | None, "agreed on with the other end"] = None
-    rx: Annotated[bool | None, "heeds pause frames"] = None
-    tx: Annotated[bool | None, "sends pause frames"] = None
-
-
-class Coalescing(Facts):
-    """How long interrupts are held back (``-c``)."""
-
-    adaptive_rx: Annotated[bool | None, "the driver adapts it to the load, receiving"] = None
-    adaptive_tx: Annotated[bool | None, "the driver adapts it to the load, sending"] = None
-    rx_usecs: Annotated[int | None, "longest wait after a packet came, microseconds"] = None
-    rx_frames: Annotated[int | None, "most packets received before an interrupt"] = None
-    tx_usecs: Annotated[int | None, "longest wait after a packet was sent, microseconds"] = None
-    tx_frames: Annotated[int | None, "most packets sent before an interrupt"] = None
-
-
-class Rss(Facts):
-    """How received flows are spread over rings (``-x``)."""
-
-    rings: Annotated[int | None, "receive rings"] = None
-    entries: Annotated[int | None, "size of the indirection table"] = None
-    rings_used: Annotated[int | None, "rings that the table names"] = None
-    least_entries: Annotated[int | None, "entries of the ring with the fewest, among those named"] = None
-    most_entries: Annotated[int | None, "entries of the ring with the most"] = None
-    hash_function: Annotated[str | None, "toeplitz, xor or crc32"] = None
 
 
 class Statistic(Facts):
@@ -127,13 +66,37 @@ class EthtoolInterface(Facts):
     """One interface as ethtool shows it."""
 
     name: str
-    driver: Annotated[Driver | None, "driver and firmware"] = None
-    rings: Annotated[Rings | None, "descriptor rings"] = None
-    channels: Annotated[Channels | None, "queues"] = None
+    driver: Annotated[str | None, "kernel driver"] = None
+    driver_version: Annotated[str | None, "the kernel's own release for a driver that comes with it"] = None
+    firmware_version: Annotated[str | None, "of the card"] = None
+    rx_ring: Annotated[int | None, "receive ring, entries"] = None
+    rx_ring_max: Annotated[int | None, "largest receive ring, entries"] = None
+    tx_ring: Annotated[int | None, "transmit ring, entries"] = None
+    tx_ring_max: Annotated[int | None, "largest transmit ring, entries"] = None
+    combined_channels: Annotated[int | None, "queues with an interrupt that both receive and send"] = None
+    combined_channels_max: Annotated[int | None, "most combined channels"] = None
+    rx_channels: Annotated[int | None, "queues with an interrupt that only receive"] = None
+    rx_channels_max: Annotated[int | None, "most receive channels"] = None
+    tx_channels: Annotated[int | None, "queues with an interrupt that only send"] = None
+    tx_channels_max: Annotated[int | None, "most transmit channels"] = None
     features: Annotated[tuple[Feature, ...] | None, "offloads that matter, by name"] = None
-    pause: Annotated[Pause | None, "flow control of the link"] = None
-    coalescing: Annotated[Coalescing | None, "holding interrupts back"] = None
-    rss: Annotated[Rss | None, "spreading flows over rings"] = None
+    pause_autonegotiate: Annotated[bool | None, "flow control of the whole link is agreed on with the other end"] = None
+    pause_rx: Annotated[bool | None, "heeds pause frames for the whole link; those by priority (PFC) are others"] = None
+    pause_tx: Annotated[bool | None, "sends pause frames for the whole link"] = None
+    adaptive_rx: Annotated[bool | None, "the driver adapts the holding back of interrupts to the load, receiving"] = (
+        None
+    )
+    adaptive_tx: Annotated[bool | None, "the same, sending"] = None
+    rx_usecs: Annotated[int | None, "longest wait for an interrupt after a packet came, microseconds"] = None
+    rx_frames: Annotated[int | None, "most packets received before an interrupt"] = None
+    tx_usecs: Annotated[int | None, "longest wait for an interrupt after a packet was sent, microseconds"] = None
+    tx_frames: Annotated[int | None, "most packets sent before an interrupt"] = None
+    rss_rings: Annotated[int | None, "receive rings that flows can be spread over (RSS)"] = None
+    rss_entries: Annotated[int | None, "size of the table that spreads them"] = None
+    rss_rings_used: Annotated[int | None, "rings that the table names"] = None
+    rss_least_entries: Annotated[int | None, "entries of the ring with the fewest, among those named"] = None
+    rss_most_entries: Annotated[int | None, "entries of the ring with the most"] = None
+    rss_hash_function: Annotated[str | None, "toeplitz, xor or crc32"] = None
     statistics: Annotated[
         tuple[Statistic, ...] | None, Volatile(), "counters of loss, waiting and bad cables, not those of single queues"
     ] = None
@@ -195,27 +158,29 @@ def _interface(host: Host, name: str, with_json: bool) -> tuple[EthtoolInterface
         host.gaps.pop(command_origin(commands[_OPTIONS.index("-k")]), None)
         with_json = False
         outputs["-k"] = host.run((PROGRAM, "-k", name))
-    texts = {option: _text(host, output) for option, output in outputs.items()}
-    given = {option: command_origin(output.argv) for option, output in outputs.items() if output}
-    origins = {option: given.get(option, command_origin((PROGRAM, option, name))) for option in _OPTIONS}
-    facts = EthtoolInterface(
-        origin=ORIGIN,
-        name=name,
-        driver=_driver(host, origins["-i"], texts["-i"]),
-        rings=_rings(host, origins["-g"], texts["-g"]),
-        channels=_channels(host, origins["-l"], texts["-l"]),
-        features=_features(host, origins["-k"], texts["-k"]),
-        pause=_pause(host, origins["-a"], texts["-a"]),
-        coalescing=_coalescing(host, origins["-c"], texts["-c"]),
-        rss=_rss(host, origins["-x"], texts["-x"]),
-        statistics=_statistics(origins["-S"], texts["-S"]),
-        origins={field: origins[option] for field, option in zip(_SECTIONS, _OPTIONS, strict=True)},
-    )
-    return facts, with_json
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for option, output in outputs.items():
+        origin = command_origin(output.argv if output else (PROGRAM, option, name))
+        fields, parse = _PARSERS[option]
+        text = _text(host, output)
+        told = {} if text is None else parse(text, origin)
+        if text is not None and not any(value is not None for value in told.values()):
+            # ``Operation not supported`` in the midst of a text, or one that is about something else.
+            host.missed(origin, "unsupported")
+        elif text is not None:
+            _gap_each(host, origin, [field for field in fields if told.get(field) is None])
+        values |= told
+        origins |= {
+            field: origin if told.get(field) is not None or not told else f"{origin}/{field}" for field in fields
+        }
+    return EthtoolInterface(origin=ORIGIN, name=name, **values, origins=origins), with_json
 
 
-_SECTIONS = ("driver", "rings", "channels", "features", "pause", "coalescing", "rss", "statistics")
-"""Fields of an interface, in the order of their options."""
+def _gap_each(host: Host, origin: str, fields: Sequence[str]) -> None:
+    """One gap for each value that a command left out or told as ``n/a``."""
+    for field in fields:
+        host.missed(f"{origin}/{field}", "unsupported")
 
 
 def _is_json(output: Output | None) -> bool:
@@ -237,92 +202,86 @@ def _text(host: Host, output: Output | None) -> str | None:
     return None
 
 
-def _facts(host: Host, model: type[F], origin: str, values: Mapping[str, object]) -> F | None:
-    """A model of what a command said; each value that it did not give (``n/a``) is a gap of its own.
-
-    A command that gave none at all (``Operation not supported`` in the midst of its text) is one gap.
-    """
-    if all(value is None for value in values.values()):
-        host.missed(origin, "unsupported")
-        return None
-    missing = {name: f"{origin}/{name}" for name in marks(model) if values.get(name) is None}
-    for path in missing.values():
-        host.missed(path, "unsupported")
-    return model(origin=origin, origins=missing, **values)
-
-
-def _driver(host: Host, origin: str, text: str | None) -> Driver | None:
-    if text is None:
-        return None
+def _driver(text: str, _origin: str) -> dict[str, object]:
     pairs = parse_pairs(text)
-    names = {"name": "driver", "version": "version", "firmware_version": "firmware-version"}
-    return _facts(host, Driver, origin, {field: pairs.get(name) for field, name in names.items()})
+    names = {"driver": "driver", "driver_version": "version", "firmware_version": "firmware-version"}
+    return {field: pairs.get(name) for field, name in names.items()}
 
 
-def _rings(host: Host, origin: str, text: str | None) -> Rings | None:
-    return None if text is None else _facts(host, Rings, origin, _pairs_of(text, ("RX", "TX")))
+def _rings(text: str, _origin: str) -> dict[str, object]:
+    return _limits_and_values(text, {"rx_ring": "RX", "tx_ring": "TX"})
 
 
-def _channels(host: Host, origin: str, text: str | None) -> Channels | None:
-    return None if text is None else _facts(host, Channels, origin, _pairs_of(text, ("Combined", "RX", "TX")))
+def _channels(text: str, _origin: str) -> dict[str, object]:
+    return _limits_and_values(text, {"combined_channels": "Combined", "rx_channels": "RX", "tx_channels": "TX"})
 
 
-def _pairs_of(text: str, names: Sequence[str]) -> Mapping[str, int | None]:
+def _limits_and_values(text: str, names: Mapping[str, str]) -> dict[str, object]:
     maximums, current = parse_limits_and_values(text)
-    values = {name.lower(): current.get(name) for name in names}
-    return {**values, **{f"{name.lower()}_max": maximums.get(name) for name in names}}
+    values: dict[str, object] = {field: current.get(name) for field, name in names.items()}
+    return values | {f"{field}_max": maximums.get(name) for field, name in names.items()}
 
 
-def _features(host: Host, origin: str, text: str | None) -> tuple[Feature, ...] | None:
-    if text is None:
-        return None
+def _features(text: str, origin: str) -> dict[str, object]:
     told = parse_features_json(text) if text.lstrip().startswith("[") else parse_features(text)
-    if not told:
-        host.missed(origin, "unsupported")
-        return None
-    return tuple(_feature(origin, name, told[name]) for name in FEATURES if name in told)
+    return {"features": tuple(_feature(origin, n, told[n]) for n in FEATURES if n in told) if told else None}
 
 
 def _feature(origin: str, name: str, switch: Switch) -> Feature:
     return Feature(origin=origin, name=name, active=switch.active, fixed=switch.fixed, refused=switch.refused)
 
 
-def _pause(host: Host, origin: str, text: str | None) -> Pause | None:
-    if text is None:
-        return None
+def _pause(text: str, _origin: str) -> dict[str, object]:
     pairs = parse_pairs(text)
-    names = {"autonegotiate": "Autonegotiate", "rx": "RX", "tx": "TX"}
-    return _facts(host, Pause, origin, {field: parse_switch(pairs.get(name)) for field, name in names.items()})
+    names = {"pause_autonegotiate": "Autonegotiate", "pause_rx": "RX", "pause_tx": "TX"}
+    return {field: parse_switch(pairs.get(name)) for field, name in names.items()}
 
 
-def _coalescing(host: Host, origin: str, text: str | None) -> Coalescing | None:
-    if text is None:
-        return None
+def _coalescing(text: str, _origin: str) -> dict[str, object]:
     pairs = parse_pairs(text)
     adaptive_rx, adaptive_tx = parse_adaptive(text)
     numbers = ("rx_usecs", "rx_frames", "tx_usecs", "tx_frames")
     values: dict[str, object] = {name: parse_number(pairs.get(name.replace("_", "-"))) for name in numbers}
-    return _facts(host, Coalescing, origin, {"adaptive_rx": adaptive_rx, "adaptive_tx": adaptive_tx, **values})
+    return {"adaptive_rx": adaptive_rx, "adaptive_tx": adaptive_tx, **values}
 
 
-def _rss(host: Host, origin: str, text: str | None) -> Rss | None:
-    if text is None:
-        return None
+def _rss(text: str, _origin: str) -> dict[str, object]:
     rings, table = parse_indirection(text)
     counts = [table.count(ring) for ring in set(table)]
-    values = {
-        "rings": rings,
-        "entries": len(table) or None,
-        "rings_used": len(counts) or None,
-        "least_entries": min(counts, default=None),
-        "most_entries": max(counts, default=None),
-        "hash_function": parse_hash_function(text),
+    return {
+        "rss_rings": rings,
+        "rss_entries": len(table) or None,
+        "rss_rings_used": len(counts) or None,
+        "rss_least_entries": min(counts, default=None),
+        "rss_most_entries": max(counts, default=None),
+        "rss_hash_function": parse_hash_function(text),
     }
-    return _facts(host, Rss, origin, values)
 
 
-def _statistics(origin: str, text: str | None) -> tuple[Statistic, ...] | None:
-    if text is None:
-        return None
-    told = [one for one in parse_statistics(text) if _TELLING.search(one[0])]
-    return tuple(Statistic(origin=origin, name=name, value=value) for name, value in told[:MOST_STATISTICS])
+def _statistics(text: str, origin: str) -> dict[str, object]:
+    told = [one for one in parse_statistics(text) if _is_telling(one[0].lower())]
+    return {"statistics": tuple(Statistic(origin=origin, name=n, value=value) for n, value in told[:MOST_STATISTICS])}
+
+
+def _is_telling(name: str) -> bool:
+    return any(word in name for word in _TELLING) and "interrupt" not in name
+
+
+def _fields_between(first: str, last: str) -> tuple[str, ...]:
+    """The fields of an interface from ``first`` to ``last``: those of one command stand together."""
+    names = list(EthtoolInterface.model_fields)
+    return tuple(names[names.index(first) : names.index(last) + 1])
+
+
+_PARSERS: Mapping[str, tuple[tuple[str, ...], Callable[[str, str], dict[str, object]]]] = {
+    "-i": (_fields_between("driver", "firmware_version"), _driver),
+    "-g": (_fields_between("rx_ring", "tx_ring_max"), _rings),
+    "-l": (_fields_between("combined_channels", "tx_channels_max"), _channels),
+    "-k": (("features",), _features),
+    "-a": (_fields_between("pause_autonegotiate", "pause_tx"), _pause),
+    "-c": (_fields_between("adaptive_rx", "tx_frames"), _coalescing),
+    "-x": (_fields_between("rss_rings", "rss_hash_function"), _rss),
+    "-S": (("statistics",), _statistics),
+}
+"""The fields that each option tells of, and what reads them out of its text."""
+_OPTIONS = tuple(_PARSERS)

@@ -2,7 +2,8 @@
 
 The folders ``qos`` and ``ecn`` come with NVIDIA's own driver (OFED, DOCA) only; that they are missing does not say
 that a network is lossy. PFC is nowhere in sysfs, so dcb(8) is asked.
-Formats: https://docs.nvidia.com/networking/display/MLNXOFEDv497100LTS/Explicit+Congestion+Notification+(ECN), dcb-pfc(8)
+Formats: https://docs.nvidia.com/networking/display/MLNXOFEDv497100LTS/Explicit+Congestion+Notification+(ECN) and
+dcb-pfc(8)
 """
 
 import re
