@@ -10,9 +10,8 @@ from advisor.commands._progress import shown
 from advisor.derived.budget import Budget
 from advisor.errors import SourceError
 from advisor.inputs import printable, read_text
-from advisor.model.trial import Config
 from advisor.tuning.batching import Batching, Declared, baseline, batching
-from advisor.tuning.choice import choose
+from advisor.tuning.choice import Choice, choose
 from advisor.tuning.headroom import headroom
 from advisor.tuning.progress import Said
 from advisor.tuning.record import SCHEMA_VERSION, TEXT_LIMIT_BYTES, Record, parse_record
@@ -25,6 +24,8 @@ from advisor.tuning.validity import Part, differences, validity_key
 TUNING_FILE = "tuning.json"
 TOO_MANY_WORKERS = "This DataLoader will create"
 """PyTorch's warning of more workers than CPUs, which the search brings about on purpose."""
+NOISY = 0.10
+"""Relative spread above which the reader is told."""
 MOST_NOTES = 20
 
 
@@ -155,16 +156,21 @@ def _record(described: Described, asked: Asked, parts: Mapping[str, Part], job: 
         stopped=outcome.stopped,
         choice=choice,
         trials=outcome.trials,
-        notes=_notes(job, outcome, choice.config),
+        notes=_notes(job, outcome, choice),
     )
 
 
-def _notes(job: Job, outcome: Outcome, chosen: Config | None) -> tuple[str, ...]:
+def _notes(job: Job, outcome: Outcome, choice: Choice) -> tuple[str, ...]:
     """What the reader should know beside the numbers."""
     told = [w for t in outcome.trials for w in t.measurement.warnings if TOO_MANY_WORKERS not in w]
-    cpus = job.resources.cpus
+    cpus, chosen = job.resources.cpus, choice.config
     if chosen is not None and cpus is not None and chosen.num_workers > cpus:
         told.insert(
             0, f"PyTorch will warn of more workers than CPUs ({cpus:g}): here they mostly wait, so it is wanted"
+        )
+    noise = max((c.spread for c in choice.candidates), default=0.0)
+    if noise > NOISY:
+        told.insert(
+            0, f"runs of one configuration differed by {noise:.0%}: the node was not quiet; --fresh measures again"
         )
     return (*job.batching.notes, *list(dict.fromkeys(told))[:MOST_NOTES])

@@ -71,30 +71,37 @@ def choose(trials: Sequence[Trial], baseline: Config) -> Choice:
     if today is None:
         why = "the baseline could not be measured, so no gain can be told; " + _preferred(cheapest, best, tolerance)
         return Choice(cheapest.config, True, None, tolerance, why, candidates)
-    return _against(today, cheapest, best, tolerance, candidates)
+    return _against(today, cheapest, compared, tolerance, candidates)
 
 
 def _against(
-    today: Candidate, cheapest: Candidate, best: Candidate, tolerance: float, candidates: tuple[Candidate, ...]
+    today: Candidate,
+    cheapest: Candidate,
+    compared: Sequence[Candidate],
+    tolerance: float,
+    candidates: tuple[Candidate, ...],
 ) -> Choice:
     gain = _gain(cheapest, today)
     if len(candidates) == 1:
         why = "keep what you have: no other configuration was measured with success"
         return Choice(today.config, False, None, tolerance, why, candidates)
     if cheapest.config == today.config:
-        why = "nothing to gain: keep what you have; the present configuration is " + _standing(today, best, candidates)
+        why = f"nothing to gain: keep what you have; {_standing(today, compared)}"
         return Choice(today.config, False, None, tolerance, why, candidates)
     if gain.value >= 1 + LEAST_GAIN and gain.excludes_one():
-        return Choice(cheapest.config, True, gain, tolerance, _preferred(cheapest, best, tolerance), candidates)
-    why = f"nothing to gain: keep what you have; {cheapest.config.key()} measured {ratio_text(gain)} against it"
+        return Choice(cheapest.config, True, gain, tolerance, _preferred(cheapest, compared[0], tolerance), candidates)
+    verdict = "nothing to gain" if gain.value < 1 + LEAST_GAIN else "no gain could be shown"
+    why = f"{verdict}: keep what you have; {cheapest.config.key()} measured {ratio_text(gain)} against it"
     return Choice(today.config, False, gain, tolerance, why, candidates)
 
 
-def _standing(today: Candidate, best: Candidate, candidates: tuple[Candidate, ...]) -> str:
+def _standing(today: Candidate, compared: Sequence[Candidate]) -> str:
+    best = compared[0]
     if today is not best:
-        return f"as fast as {best.config.key()}, within noise, and preferable to it"
-    next_best = max((c for c in candidates if c is not today), key=lambda c: c.samples_per_second)
-    return f"the fastest; the next, {next_best.config.key()}, measured {ratio_text(_gain(next_best, today))}"
+        return f"it is as fast as {best.config.key()}, within noise, and preferable to it"
+    if len(compared) == 1:
+        return "it is the fastest"
+    return f"it is the fastest; the next, {compared[1].config.key()}, measured {ratio_text(_gain(compared[1], today))}"
 
 
 def _preferred(cheapest: Candidate, best: Candidate, tolerance: float) -> str:
