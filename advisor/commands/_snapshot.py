@@ -1,5 +1,9 @@
 """The Snapshot that a command works on: probed live, from a captured root, or read from facts.json."""
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from advisor.derived._run import derive_all
 from advisor.discover import derived_models, probe_models, units
 from advisor.errors import InputError
@@ -23,8 +27,24 @@ def snapshot_from(root: str | None, facts: str | None, job: Job | None = None) -
 
 def probe_host(host: Host, job: Job | None = None) -> tuple[Snapshot, tuple[Defect, ...]]:
     """The Snapshot of a Host, with everything derived from it, and the probes that failed."""
-    snapshot, defects = run_probes(host, units("probes"))
-    return derive(snapshot, job), defects
+    with _no_collecting():
+        snapshot, defects = run_probes(host, units("probes"))
+        return derive(snapshot, job), defects
+
+
+@contextmanager
+def _no_collecting() -> Iterator[None]:
+    """Pauses the search for garbage: probing makes thousands of objects and throws hardly any away. What is there at
+    the end is left out of later searches too, the first of which would walk through all of it (a tenth of the time of
+    ``advisor probe``)."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.freeze()
+            gc.enable()
 
 
 def derive(snapshot: Snapshot, job: Job | None = None) -> Snapshot:
