@@ -36,8 +36,8 @@ class Tale:
 
     def line(self) -> str:
         """What is measured now, how many trials are done, the best so far, and the time left."""
-        best = f"best {self._best[1]} {self._best[0]:,.0f} samples/s" if self._best else "nothing measured yet"
-        return f"measuring {self._now} | {self._done} done | {best} | up to {duration_text(self._left())} left"
+        best = f"best {self._best[1]} {self._best[0]:,.0f}/s" if self._best else "nothing measured yet"
+        return f"{duration_text(self._left())} left | {self._done} done | {best} | now {self._now}"
 
 
 def _failure(event: Ended) -> str:
@@ -69,13 +69,20 @@ def _moving(stream: TextIO, tale: Tale, color: bool) -> Iterator[Listen]:
     from rich.spinner import Spinner
     from rich.text import Text
 
+    spinner = Spinner("dots")
+
+    class Line:
+        """Drawn anew several times a second, so that the time left runs."""
+
+        def __rich__(self) -> Spinner:
+            spinner.update(text=Text(tale.line(), no_wrap=True, overflow="ellipsis"))
+            return spinner
+
     console = Console(file=stream, no_color=not color, highlight=False)
-    spinner = Spinner("dots", text=Text(tale.line()))
-    with Live(spinner, console=console, transient=True, refresh_per_second=4) as live:
+    with Live(Line(), console=console, transient=True, refresh_per_second=4) as live:
 
         def listen(event: Event) -> None:
             if (line := tale.told(event)) is not None:
                 live.console.print(Text(line))
-            spinner.update(text=Text(tale.line()))
 
         yield listen

@@ -115,7 +115,7 @@ class Options:
 @click.option("--storage", metavar="URL", help="File or database URL for the study, to resume from or to look at.")
 @click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit 1 when a finding is this severe or worse.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--quiet", is_flag=True, help="No progress and no notes.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("--no-color", is_flag=True, help="No colour on a terminal.")
 @click.argument("job_command", metavar="[-- CMD ...]", nargs=-1, type=click.UNPROCESSED)
 def command(**options: Any) -> int:
@@ -253,6 +253,8 @@ def _say(options: Options, note: str | None) -> None:
 
 
 def _print(options: Options, record: Record, report: Report | None, files: _summary.Files | None) -> None:
+    if options.quiet:
+        return
     told = _summary.as_json if options.form == "json" else _summary.text
     click.echo(told(record, report, files, options.diagnose_only), nl=False)
 

@@ -146,5 +146,5 @@ def test_a_terminal_sees_what_is_measured_how_much_is_done_and_what_is_left() ->
     text = stream.getvalue()
     assert "w8 p2 b32 a1 (search)" in text
     assert "1 done" in text
-    assert "1,234 samples/s" in text
+    assert "best w4 p2 b32 a1 1,234/s" in text
     assert "1 min 1 s left" in text
