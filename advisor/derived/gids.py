@@ -9,11 +9,9 @@ from typing import Annotated
 from advisor.model.facts import Facts
 from advisor.probes.net import Interface, Net
 from advisor.probes.rdma import ACTIVE, Gid, Port, Rdma, RdmaDevice
+from advisor.probes.roce import path_mtu
 
 ROCE_V2 = "RoCE v2"
-MTUS = (256, 512, 1024, 2048, 4096)
-ROCE_HEADERS_BYTES = 96
-"""What iboe_get_mtu() of the kernel leaves for headers."""
 
 
 class RdmaPort(Facts):
@@ -109,8 +107,3 @@ def chosen_gid(gids: Sequence[Gid] | None, roce: bool | None) -> Gid | None:
         if best is None or not best.ipv4_mapped or (gid.type == ROCE_V2 and best.type != ROCE_V2):
             best = gid
     return best
-
-
-def path_mtu(netdev_mtu: int) -> int | None:
-    """The RDMA MTU that fits an interface's: 1500 gives 1024, 4200 gives 4096."""
-    return max((size for size in MTUS if size <= netdev_mtu - ROCE_HEADERS_BYTES), default=None)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.derived.gids import chosen_gid, derive, path_mtu
+from advisor.derived.gids import chosen_gid, derive
 from advisor.model.facts import evidence_path
 from advisor.probes.net import Interface, Net
 from advisor.probes.rdma import Gid, Port, Rdma, RdmaDevice
@@ -49,14 +49,6 @@ def table(*rows: str) -> tuple[Gid, ...]:
 def test_the_entry_that_nccl_takes(rows: tuple[str, ...], roce: bool | None, index: int | None) -> None:
     chosen = chosen_gid(table(*rows), roce)
     assert (chosen.index if chosen else None) == index
-
-
-@pytest.mark.parametrize(
-    ("mtu", "expected"),
-    [(1500, 1024), (2048, 1024), (2143, 1024), (2144, 2048), (4191, 2048), (4192, 4096), (9000, 4096), (300, None)],
-)
-def test_path_mtu(mtu: int, expected: int | None) -> None:
-    assert path_mtu(mtu) == expected
 
 
 def rdma(*link_layers: str, rows: tuple[str, ...] = ("L1", "L2", "I1", "I2"), state: int | None = 4) -> Rdma:
