@@ -37,7 +37,7 @@ class Tale:
     def line(self) -> str:
         """What is measured now, how many trials are done, the best so far, and the time left."""
         best = f"best {self._best[1]} {self._best[0]:,.0f}/s" if self._best else "nothing measured yet"
-        return f"{duration_text(self._left())} left | {self._done} done | {best} | now {self._now}"
+        return f"{self._now} | {self._done} done | {best} | {duration_text(self._left())} left"
 
 
 def _failure(event: Ended) -> str:
