@@ -13,6 +13,8 @@ from advisor.probes._cpulist import numbered, parse_cpumask, read_cpulist
 from advisor.probes._meminfo import parse_meminfo
 
 ORIGIN = "/sys/devices/system/node"
+LEAST_SHARE = 0.9
+"""Of the host's memory that its nodes have together, if their figures mean anything; on real hosts it is all of it."""
 
 
 class Node(Facts):
@@ -41,9 +43,23 @@ def read(host: Host) -> Numa:
         # A kernel without NUMA support has no such folder; that is an answer only where the folder above is seen.
         nothing = host.gaps.get(ORIGIN) == "absent" and bool(host.names(ORIGIN.rpartition("/")[0]))
         return Numa(origin=ORIGIN, nodes=() if nothing else None, with_cpus=0 if nothing else None)
-    nodes = tuple(_node(host, number) for number in numbered(names, "node"))
+    nodes = _trusted(host, tuple(_node(host, number) for number in numbered(names, "node")))
     known = all(node.cpus is not None for node in nodes)
     return Numa(origin=ORIGIN, nodes=nodes, with_cpus=sum(bool(node.cpus) for node in nodes) if known else None)
+
+
+def _trusted(host: Host, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    """The nodes, without their memory where it does not add up to the host's.
+
+    In a guest with a memory balloon the nodes' totals are much too small and move from minute to minute.
+    """
+    total = parse_meminfo(host.text("/proc/meminfo") or "").get("MemTotal")
+    sizes = [node.memory_bytes for node in nodes]
+    if total is None or None in sizes or sum(size or 0 for size in sizes) >= LEAST_SHARE * total:
+        return nodes
+    for node in nodes:
+        host.missed(f"{node.origin}/meminfo", "unsupported")
+    return tuple(node.model_copy(update={"memory_bytes": None, "free_bytes": None}) for node in nodes)
 
 
 def _node(host: Host, number: int) -> Node:

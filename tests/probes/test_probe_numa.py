@@ -61,3 +61,20 @@ def test_what_was_not_captured_is_not_known(tmp_path: Path) -> None:
     numa = read(host)
     assert (numa.nodes, numa.with_cpus) == (None, None)
     assert host.gaps[ORIGIN] == "not captured"
+
+
+@pytest.mark.parametrize(
+    ("total_kb", "memory"),
+    [(200, 100 * 1024), (220, 100 * 1024), (400, None)],
+    ids=["adds up", "nearly adds up", "a balloon took half"],
+)
+def test_memory_of_nodes_is_told_only_where_it_adds_up(tmp_path: Path, total_kb: int, memory: int | None) -> None:
+    files = {"/proc/meminfo": f"MemTotal: {total_kb} kB\n"}
+    for number in (0, 1):
+        files[f"{ORIGIN}/node{number}/meminfo"] = f"Node {number} MemTotal: 100 kB\nNode {number} MemFree: 10 kB\n"
+        files[f"{ORIGIN}/node{number}/cpulist"] = f"{number}\n"
+    host = write_tree(tmp_path, files)
+    nodes = read(host).nodes
+    assert nodes is not None
+    assert [node.memory_bytes for node in nodes] == [memory, memory]
+    assert (host.gaps.get(f"{ORIGIN}/node0/meminfo") == "unsupported") is (memory is None)

@@ -236,7 +236,10 @@ SYSCTL = "/proc/sys"
         ),
         ("numa/zone-reclaim-on", {f"{SYSCTL}/vm/zone_reclaim_mode": "1\n"}),
         ("numa/balancing-with-bound-ranks", {f"{SYSCTL}/kernel/numa_balancing": "1\n"}),
-        ("numa/memory-missing-on-a-node", {f"{NODE}/meminfo": "Node 1 MemTotal: 268435456 kB\n"}),
+        (
+            "numa/memory-missing-on-a-node",
+            {f"{NODE}/meminfo": "Node 1 MemTotal: 268435456 kB\n", "/proc/meminfo": "MemTotal: 805306368 kB\n"},
+        ),
         ("pcie/gpu-link-at-half-width", {f"{FIRST_GPU}/current_link_width": "8\n"}),
         ("pcie/link-narrower-than-card", {f"{FIRST_NIC}/current_link_width": "8\n"}),
         ("pcie/iommu-translates-dma", {"/sys/kernel/iommu_groups/0/type": "DMA-FQ\n"}),
