@@ -127,7 +127,7 @@ class Capture(Tree):
         found = self._walk(path)
         listed = self.calls.names.get(found.path or "/")
         if listed is not None:
-            return tuple(listed)
+            return in_natural_order(listed)
         self._lacks("names", path, found)
         return None
 

@@ -25,7 +25,7 @@ NVML_SECONDS = 30.0
 """Without persistence mode the driver sets every GPU up first, one or two seconds each."""
 _DEVICES = ("/dev/nvidiactl", "/proc/driver/nvidia")
 _LIBRARY = "libnvidia-ml.so.1"
-_LIBRARY_FOLDERS = (
+LIBRARY_FOLDERS = (
     "/usr/lib/wsl/lib",
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
@@ -66,5 +66,5 @@ def _is_likely(environment: Mapping[str, str]) -> bool:
     """Whether a child is worth its time: there is a driver, or a library that may have one (WSL has no device)."""
     if any(os.path.exists(path) for path in _DEVICES):
         return True
-    searched = [*environment.get("LD_LIBRARY_PATH", "").split(":"), *_LIBRARY_FOLDERS]
+    searched = [*environment.get("LD_LIBRARY_PATH", "").split(":"), *LIBRARY_FOLDERS]
     return any(folder and os.path.exists(f"{folder}/{_LIBRARY}") for folder in searched)

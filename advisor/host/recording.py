@@ -15,6 +15,7 @@ A capture is a folder, or a tar of one::
                              environment, nvml or "limit <name>". In paths \\t, \\n and \\\\ are escaped.
 
 ``names`` may be left out by a collector that copies whole folders; then the folders of fs/ are the listings.
+What collector.sh makes has the same layout; what is below /proc/self lies there as it was asked for.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,13 +39,13 @@ from advisor.model.facts import GapState
 
 T = TypeVar("T")
 _LINKS_LIMIT = 40
-_KEPT_ENVIRONMENT = (
+KEPT_ENVIRONMENT = (
     "CUDA_", "FI_", "GOMP_", "HIP_", "HSA_", "KMP_", "KUBERNETES_SERVICE_HOST", "LANG", "LC_", "LD_", "LOCAL_RANK",
     "MALLOC_", "MKL_", "NCCL_", "NVIDIA_", "OMPI_", "OMP_", "OPENBLAS_", "PATH", "PMIX_", "PMI_", "PYTHON", "PYTORCH_",
     "RANK", "RCCL_", "ROCR_", "SLURM_", "TORCH", "UCX_", "WORLD_SIZE", "container",
 )  # fmt: skip
 """Variables that say how a job runs. All others stay behind: the environment is where credentials are."""
-_SECRET = ("AUTH", "CREDENTIAL", "JWT", "KEY", "PASS", "SECRET", "TOKEN")
+SECRET_WORDS = ("AUTH", "CREDENTIAL", "JWT", "KEY", "PASS", "SECRET", "TOKEN")
 
 
 @dataclass(frozen=True)
@@ -175,5 +176,5 @@ def _kept(environment: Mapping[str, str] | None) -> Mapping[str, str] | None:
     return {
         name: value
         for name, value in sorted(environment.items())
-        if name.startswith(_KEPT_ENVIRONMENT) and not any(word in name.upper() for word in _SECRET)
+        if name.startswith(KEPT_ENVIRONMENT) and not any(word in name.upper() for word in SECRET_WORDS)
     }

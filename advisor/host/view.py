@@ -4,7 +4,7 @@ import os
 import re
 from dataclasses import dataclass
 
-_NETWORK = {
+NETWORK = {
     "9p", "afs", "autofs", "beegfs", "ceph", "cifs", "gfs2", "glusterfs", "gpfs", "lustre", "nfs", "nfs4", "ocfs2",
     "orangefs", "panfs", "pvfs2", "smb3", "wekafs",
 }  # fmt: skip
@@ -84,7 +84,7 @@ def parse_view(mountinfo: str) -> View:
             mounts[_OCTAL.sub(lambda found: chr(int(found[1], 8)), words[4])] = right.split(" ", 1)[0]
     hidden = [top for top, own in (("/proc", "proc"), ("/sys", "sysfs")) if mounts.get(top) != own]
     hidden += [path for path, kind in mounts.items() if kind in _COVERS and _is_cover(path)]
-    far = [path for path, kind in mounts.items() if kind in _NETWORK or kind.partition(".")[0] == "fuse"]
+    far = [path for path, kind in mounts.items() if kind in NETWORK or kind.partition(".")[0] == "fuse"]
     return View(tuple(sorted(hidden)), tuple(sorted(path for path in far if path != "/")))
 
 

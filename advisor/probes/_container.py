@@ -5,7 +5,7 @@ import re
 from advisor.host.base import ENVIRONMENT, Host
 from advisor.probes._mountinfo import MOUNTINFO, MountLine
 
-_MARKS = (("/.dockerenv", "docker"), ("/run/.containerenv", "podman"), ("/.singularity.d", "apptainer"))
+MARKS = (("/.dockerenv", "docker"), ("/run/.containerenv", "podman"), ("/.singularity.d", "apptainer"))
 _VARIABLES = (
     ("KUBERNETES_SERVICE_HOST", "kubernetes"),
     ("APPTAINER_CONTAINER", "apptainer"),
@@ -30,7 +30,7 @@ def container_mark(
     """The program that made the container and where its mark was found, the surest mark first."""
     told = host.text("/run/systemd/container")
     environment = host.environment() or {}
-    found = [(kind, path) for path, kind in _MARKS if host.exists(path)]
+    found = [(kind, path) for path, kind in MARKS if host.exists(path)]
     found += [(told, "/run/systemd/container")] if told else []
     found += [(environment["container"], ENVIRONMENT)] if environment.get("container") else []
     found += [(kind, ENVIRONMENT) for name, kind in _VARIABLES if name in environment]
@@ -54,4 +54,4 @@ def in_container(host: Host, mark: tuple[str, str] | None, groups: str | None) -
         return True
     if groups is not None and _HOST_GROUP.search(groups):
         return False
-    return False if all(host.exists(path) is False for path, _ in _MARKS) else None
+    return False if all(host.exists(path) is False for path, _ in MARKS) else None

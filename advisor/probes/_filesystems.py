@@ -3,14 +3,14 @@
 import re
 from collections.abc import Iterable
 
-_NETWORK = {
+NETWORK = {
     "9p", "afs", "beegfs", "ceph", "cifs", "cvfs", "gfs", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4",
     "orangefs", "panfs", "pvfs2", "smb3", "smbfs", "virtiofs", "wekafs",
 }  # fmt: skip
 """What lies on somebody else's machine; 9p and virtiofs on the hypervisor's."""
 _MEMORY = {"ramfs", "rootfs", "tmpfs"}
 _OVERLAY = {"aufs", "fuse.fuse-overlayfs", "overlay", "unionfs"}
-_KERNEL = {
+KERNEL = {
     "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "cpuset", "debugfs", "devpts", "devtmpfs", "efivarfs",
     "fuse.gvfsd-fuse", "fuse.lxcfs", "fuse.portal", "fusectl", "hugetlbfs", "mqueue", "none", "nsfs", "proc", "pstore",
     "resctrl", "rpc_pipefs", "securityfs", "selinuxfs", "squashfs", "sysfs", "tracefs", "usbfs",
@@ -29,9 +29,9 @@ _LAYERS = {"lowerdir", "lowerdir+", "datadir+", "upperdir", "workdir"}
 
 def kind_of(fstype: str) -> str | None:
     """local, network, memory, overlay, fuse or automount; ``None`` for what holds no data."""
-    if fstype in _KERNEL:
+    if fstype in KERNEL:
         return None
-    if fstype in _NETWORK:
+    if fstype in NETWORK:
         return "network"
     if fstype in _MEMORY:
         return "memory"

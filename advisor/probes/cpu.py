@@ -14,9 +14,9 @@ from advisor.probes._cpulist import numbered, parse_cpulist, parse_cpumask, read
 ORIGIN = "/sys/devices/system/cpu"
 STATUS = "/proc/self/status"
 _LISTS = ("present", "possible", "isolated", "nohz_full")
-_SIBLINGS = ("thread_siblings_list", "core_cpus_list", "thread_siblings")
+SIBLINGS = ("thread_siblings_list", "core_cpus_list", "thread_siblings")
 """The CPUs of one core: its name in all kernels since 2.6.30, its new name, and the mask that older kernels have."""
-_PACKAGE_CPUS = ("core_siblings_list", "package_cpus_list", "core_siblings")
+PACKAGE_CPUS = ("core_siblings_list", "package_cpus_list", "core_siblings")
 
 
 class LogicalCpu(Facts):
@@ -158,8 +158,8 @@ def _logical_cpu(host: Host, number: int, files: frozenset[str], online: bool | 
     for name, file in (("package", "physical_package_id"), ("die", "die_id"), ("core", "core_id")):
         if file not in files:
             given[name] = None
-    source, given["siblings"] = _cpus_in(host, f"{folder}/topology", _SIBLINGS, files)
-    if source not in (None, _SIBLINGS[0]):
+    source, given["siblings"] = _cpus_in(host, f"{folder}/topology", SIBLINGS, files)
+    if source not in (None, SIBLINGS[0]):
         given["origins"] = {"siblings": f"{folder}/topology/{source}"}
     return read_fields(host, LogicalCpu, folder, **given)
 
@@ -181,7 +181,7 @@ def _packages(host: Host, cpus: tuple[LogicalCpu, ...], files: frozenset[str]) -
     for cpu in cpus:
         if cpu.number in seen:
             continue
-        _, together = _cpus_in(host, f"{cpu.origin}/topology", _PACKAGE_CPUS, files)
+        _, together = _cpus_in(host, f"{cpu.origin}/topology", PACKAGE_CPUS, files)
         if not together:
             break
         seen.update((cpu.number, *together))

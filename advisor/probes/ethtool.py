@@ -139,7 +139,7 @@ def _is_silent(host: Host, names: Sequence[str]) -> bool:
     """Whether no question about the first interface got an answer, all for one reason; then that is one gap."""
     if len(names) > 1:
         return False
-    paths = [command_origin((PROGRAM, option, name)) for name in names for option in _OPTIONS]
+    paths = [command_origin((PROGRAM, option, name)) for name in names for option in OPTIONS]
     states = {host.gaps.get(path) for path in paths}
     state = next(iter(states))
     if len(states) > 1 or state not in ("absent", "not captured"):
@@ -152,10 +152,10 @@ def _is_silent(host: Host, names: Sequence[str]) -> bool:
 
 def _interface(host: Host, name: str, with_json: bool) -> tuple[EthtoolInterface, bool]:
     """What is told of one interface, and whether JSON is still worth asking for."""
-    commands = [(PROGRAM, "--json", "-k", name) if o == "-k" and with_json else (PROGRAM, o, name) for o in _OPTIONS]
-    outputs = dict(zip(_OPTIONS, run_together(host, commands), strict=True))
+    commands = [(PROGRAM, "--json", "-k", name) if o == "-k" and with_json else (PROGRAM, o, name) for o in OPTIONS]
+    outputs = dict(zip(OPTIONS, run_together(host, commands), strict=True))
     if with_json and not _is_json(outputs["-k"]):
-        host.gaps.pop(command_origin(commands[_OPTIONS.index("-k")]), None)
+        host.gaps.pop(command_origin(commands[OPTIONS.index("-k")]), None)
         with_json = False
         outputs["-k"] = host.run((PROGRAM, "-k", name))
     values: dict[str, Any] = {}
@@ -284,4 +284,4 @@ _PARSERS: Mapping[str, tuple[tuple[str, ...], Callable[[str, str], dict[str, obj
     "-S": (("statistics",), _statistics),
 }
 """The fields that each option tells of, and what reads them out of its text."""
-_OPTIONS = tuple(_PARSERS)
+OPTIONS = tuple(_PARSERS)

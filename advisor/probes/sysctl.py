@@ -14,7 +14,7 @@ from advisor.probes._dropins import Line, drop_ins, joined, lines_of
 ORIGIN = "/proc/sys"
 FOLDERS = tuple(f"{top}/sysctl.d" for top in ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"))
 SYSCTL_CONF = "/etc/sysctl.conf"
-_SYSTEMD = ("/usr/lib/systemd/systemd-sysctl", "/lib/systemd/systemd-sysctl")
+SYSTEMD = ("/usr/lib/systemd/systemd-sysctl", "/lib/systemd/systemd-sysctl")
 """Reads sysctl.d alone; sysctl.conf counts for it only where a link in sysctl.d leads there."""
 _PRIVATE = ("hostname", "domainname", "stable_secret", "tcp_fastopen_key")
 """Last parts of keys whose values name the host or are secret."""
@@ -148,7 +148,7 @@ def _configured(host: Host) -> tuple[SysctlLine, ...] | None:
     if files is None:
         return None
     linked = any(path.endswith("/99-sysctl.conf") for path in files)
-    if not linked and not any(host.exists(program) for program in _SYSTEMD):
+    if not linked and not any(host.exists(program) for program in SYSTEMD):
         # Without systemd it is procps that applies the files, and this one after all others.
         files = (*files, SYSCTL_CONF)
     found = [line for path in files for raw in lines_of(host, path) if (line := _line(raw)) is not None]

@@ -1,0 +1,421 @@
+"""The collector's script: the same facts as the probes read themselves, in every shell, leaving nothing behind."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from advisor.cli import run
+from advisor.commands._collected import FOLDERS, rules, script
+from advisor.discover import units
+from advisor.host.base import Host
+from advisor.host.captured import open_root
+from advisor.host.live import LiveHost
+from advisor.model.facts import Facts, marks
+from advisor.probes._run import run_probes
+from tests.trees import write_capture, write_link, write_tree
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SHELLS = {"dash": ["dash"], "busybox": ["busybox", "ash"], "bash": ["bash", "--posix"]}
+ONLY_LIVE = {"python"}
+NOBODY = 65534
+
+
+def shell(name: str) -> list[str]:
+    if shutil.which(SHELLS[name][0]) is None:
+        pytest.skip(f"{SHELLS[name][0]} is not installed")
+    return SHELLS[name]
+
+
+def collect(tmp_path: Path, name: str = "dash", text: str = "", **environment: str) -> str:
+    """The archive that the script makes; its own folder must be gone."""
+    work = tmp_path / f"work-{name}"
+    work.mkdir()
+    work.chmod(0o777)
+    archive = tmp_path / f"{name}.tar"
+    with open(archive, "wb") as out:
+        done = subprocess.run(
+            [*shell(name), "-s"],
+            input=(text or script()).encode(),
+            stdout=out,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "TMPDIR": str(work), **environment},
+            timeout=120,
+        )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert list(work.iterdir()) == []
+    return str(archive)
+
+
+def steady(value: object) -> object:
+    """Facts without volatile ones."""
+    if isinstance(value, Facts):
+        known = marks(type(value))
+        names = [n for n in type(value).model_fields if n not in known or not known[n].volatile]
+        return {name: steady(getattr(value, name)) for name in names}
+    return [steady(item) for item in value] if isinstance(value, tuple) else value
+
+
+def facts_and_gaps(host: Host) -> dict[str, object]:
+    """Every section and all gaps, as JSON types."""
+    snapshot, defects = run_probes(host, units("probes"))
+    assert defects == ()
+    sections: dict[str, object] = {n: steady(facts) for n, facts in snapshot.facts.items() if n not in ONLY_LIVE}
+    sections["gaps"] = {path: gap for path, gap in snapshot.gaps.items() if not path.startswith("python environment")}
+    return sections
+
+
+def assert_same(told: dict[str, object], wanted: dict[str, object]) -> None:
+    assert told.keys() == wanted.keys()
+    for name in wanted:
+        assert told[name] == wanted[name], name
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")
+def test_shellcheck_finds_nothing(tmp_path: Path) -> None:
+    (tmp_path / "collector.sh").write_text(script())
+    done = subprocess.run(["shellcheck", str(tmp_path / "collector.sh")], capture_output=True, text=True, timeout=120)
+    assert done.stdout == ""
+
+
+def test_the_command_prints_the_script(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["collector"]) == 0
+    assert capsys.readouterr().out == script()
+    assert run(["collector", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["script"] == script()
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_facts_of_this_machine_are_those_that_the_probes_read(name: str, tmp_path: Path) -> None:
+    assert_same(facts_and_gaps(open_root(collect(tmp_path, name))), facts_and_gaps(LiveHost.here()))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become nobody")
+def test_nobody_collects_what_nobody_may_read(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; sys.path.insert(0, sys.argv[1]); from tests.host.test_collector import *; facts_and_gaps("
+        "LiveHost.here()); open_root(sys.argv[3]); os.setgroups([]); os.setgid(NOBODY); os.setuid(NOBODY)\n"
+        "done = subprocess.run(['dash', '-s'], input=script().encode(), stdout=open(sys.argv[2], 'wb'), cwd='/')\n"
+        "assert done.returncode == 0\n"
+        "assert_same(facts_and_gaps(open_root(sys.argv[2])), facts_and_gaps(LiveHost.here()))\n"
+    )
+    shell("dash")
+    mine = collect(tmp_path)
+    theirs = tmp_path / "nobody.tar"
+    theirs.touch()
+    theirs.chmod(0o666)
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(ROOT), str(theirs), mine], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+
+
+GPU = "/sys/devices/pci0000:17/0000:17:01.0/0000:18:00.0"
+NIC = "/sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0"
+NVME = "/sys/devices/pci0000:64/0000:64:02.0/0000:65:00.0"
+DISK = "/sys/devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0"
+MOUNTS = (
+    "20 1 0:19 / /proc rw - proc proc rw\n21 1 0:20 / /sys rw - sysfs sysfs rw\n"
+    "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n30 21 0:30 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+    "40 22 0:40 / /data rw,noatime - nfs4 filer:/export rw,vers=4.2,hard,addr=10.0.0.9\n"
+)
+CONTENTS: dict[str, str | bytes] = {
+    "/proc/self/mountinfo": MOUNTS,
+    "/proc/self/cgroup": "0::/job.slice/step\\x2d1.scope\n",
+    "/proc/self/status": "CapEff:\t0000000000004000\nCpus_allowed_list:\t0-1,3\n",
+    "/proc/self/limits": "Max locked memory         65536                unlimited            bytes\n",
+    "/sys/fs/cgroup/job.slice/cpu.max": "150000 100000\n",
+    "/sys/fs/cgroup/job.slice/memory.max": "max\n",
+    "/sys/fs/cgroup/job.slice/step\\x2d1.scope/cpu.max": "max 100000\n",
+    "/sys/fs/cgroup/job.slice/step\\x2d1.scope/memory.max": "8589934592\n",
+    "/proc/cmdline": "quiet nvme.poll_queues=4 iommu=pt\n",
+    "/proc/cpuinfo": "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu lm\n",
+    "/proc/meminfo": "MemTotal:       16777216 kB\n",
+    "/proc/sys/kernel/osrelease": "6.1.0-18-amd64\n",
+    "/proc/sys/vm/swappiness": "60\n",
+    "/proc/sys/vm/laptop_mode": "0",
+    "/proc/sys/net/ipv4/tcp_rmem": "4096\t131072\t6291456\n",
+    "/proc/1/comm": "systemd\n",
+    "/etc/fstab": "/dev/sda1 / ext4 noatime 0 1\n",
+    "/etc/sysctl.conf": "vm.swappiness = 5\n",
+    "/etc/sysctl.d/10-a.conf": "# a\nvm.laptop_mode=0\n -net/ipv4/tcp_rmem = 1 2 3\n",
+    "/etc/modprobe.d/it's \"odd\" \\ one.conf": "options my-module depth=4\noptions nvme io_queue_depth=512",
+    "/sys/module/nvme/parameters/io_queue_depth": "1024\n",
+    "/sys/module/nvme/initstate": "live\n",
+    "/sys/module/my_module/parameters/depth": "4\n",
+    "/sys/class/dmi/id/sys_vendor": "Supermicro\n",
+    "/sys/class/power_supply/": "",
+    "/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+    "/sys/kernel/iommu_groups/7/type": "DMA-FQ\n",
+    "/proc/interrupts": "           CPU0       CPU1\n"
+    "  90:         5          0  PCI-MSI 1-edge  mlx5_comp0@pci:0000:3b:00.0\n",
+    "/proc/irq/90/smp_affinity": "3\n",
+    "/proc/irq/90/smp_affinity_list": "0-1\n",
+    "/proc/irq/90/effective_affinity_list": "0\n",
+    "/proc/irq/90/node": "1\n",
+    "/proc/net/softnet_stat": "00000001 00000000 00000000 00000000 00000000\n",
+    **{f"/sys/devices/system/cpu/{name}": "0-1\n" for name in ("online", "present", "possible")},
+    **{
+        f"/sys/devices/system/cpu/cpu{n}/topology/{name}": f"{n}\n"
+        for n in range(2)
+        for name in ("core_id", "physical_package_id", "thread_siblings_list", "core_siblings_list")
+    },
+    "/sys/devices/system/cpu/cpufreq/policy0/scaling_driver": "intel_pstate\n",
+    "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor": "powersave\n",
+    "/sys/devices/system/cpu/smt/active": "0\n",
+    "/sys/devices/system/node/node0/cpulist": "0-1\n",
+    "/sys/devices/system/node/node0/meminfo": "Node 0 MemTotal:       16777216 kB\n",
+    "/sys/devices/system/node/node0/distance": "10\n",
+    f"{GPU}/class": "0x030200\n",
+    f"{GPU}/vendor": "0x10de\n",
+    f"{GPU}/numa_node": "0\n",
+    f"{GPU}/current_link_width": "16\n",
+    f"{GPU}/../class": "0x060400\n",
+    f"{GPU}/../max_link_width": "16\n",
+    f"{NIC}/class": "0x020000\n",
+    f"{NIC}/vendor": "0x15b3\n",
+    f"{NIC}/numa_node": "1\n",
+    f"{NIC}/msi_irqs/90": "msix\n",
+    f"{NIC}/net/eth0/mtu": "9000\n",
+    f"{NIC}/net/eth0/type": "1\n",
+    f"{NIC}/net/eth0/queues/rx-0/rps_cpus": "00000000\n",
+    f"{NIC}/net/eth0/queues/rx-0/rps_flow_cnt": "0\n",
+    f"{NIC}/net/eth0/queues/tx-0/xps_cpus": "00000001\n",
+    f"{NIC}/net/eth0/qos/trust": "dscp\n",
+    **{f"{NIC}/net/eth0/ecn/roce_np/enable/{n}": "1\n" for n in range(8)},
+    f"{NIC}/infiniband/mlx5_0/node_guid": "0c42:a103:005e:7731\n",
+    f"{NIC}/infiniband/mlx5_0/node_type": "1: CA\n",
+    f"{NIC}/infiniband/mlx5_0/tc/1/traffic_class": "Global tclass=106\n",
+    f"{NIC}/infiniband/mlx5_0/ports/1/state": "4: ACTIVE\n",
+    f"{NIC}/infiniband/mlx5_0/ports/1/rate": "400 Gb/sec (4X NDR)\n",
+    f"{NIC}/infiniband/mlx5_0/ports/1/link_layer": "Ethernet\n",
+    f"{NIC}/infiniband/mlx5_0/ports/1/counters/port_xmit_wait": "12\n",
+    f"{NIC}/infiniband/mlx5_0/ports/1/hw_counters/out_of_sequence": "3\n",
+    **{f"{NIC}/infiniband/mlx5_0/ports/1/gids/{n}": "0000:" * 7 + "0000\n" for n in range(4, 12)},
+    **{f"{NIC}/infiniband/mlx5_0/ports/1/gids/{n}": "0000:" * 5 + "ffff:0a00:0001\n" for n in range(4)},
+    **{f"{NIC}/infiniband/mlx5_0/ports/1/gid_attrs/types/{n}": "RoCE v2\n" for n in range(4)},
+    **{f"{NIC}/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/{n}": "eth0\n" for n in range(4)},
+    "/sys/devices/virtual/net/bond0/bonding/mode": "802.3ad 4\n",
+    "/sys/devices/virtual/net/bond0/uevent": "DEVTYPE=bond\nINTERFACE=bond0\n",
+    f"{NVME}/class": "0x010802\n",
+    f"{NVME}/numa_node": "1\n",
+    f"{NVME}/nvme/nvme0/transport": "pcie\n",
+    f"{NVME}/nvme/nvme0/nvme0n1/queue/scheduler": "[none] mq-deadline\n",
+    f"{NVME}/nvme/nvme0/nvme0n1/size": "1000\n",
+    f"{NVME}/nvme/nvme0/nvme0n1/nvme0n1p1/size": "900\n",
+    f"{NVME}/nvme/nvme0/nvme0n1/nvme0n1p1/dev": "259:1\n",
+    f"{NVME}/nvme/nvme0/nvme0n1/nvme0n1p1/holders/md0/": "",
+    f"{NVME}/nvme/nvme0/model": "SAMSUNG MZQL21T9\n",
+    f"{DISK}/model": "ST2000NM\n",
+    f"{DISK}/block/sda/queue/rotational": "1\n",
+    f"{DISK}/block/sda/sda1/size": "800\n",
+    f"{DISK}/scsi_disk/0:0:0:0/cache_type": "write through\n",
+    "/sys/devices/virtual/block/md0/md/level": "raid0\n",
+    "/sys/devices/virtual/block/md0/md/chunk_size": "524288\n",
+    "/sys/devices/virtual/block/md0/slaves/nvme0n1p1/": "",
+    "/proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19\n",
+    "/proc/driver/nvidia/gpus/0000:18:00.0/information": "Model: \t\t NVIDIA H100 80GB HBM3\n",
+    "/dev/infiniband/uverbs0": "",
+    "/usr/lib/sysctl.d/50-x.conf": "vm.swappiness=7\n",
+}  # fmt: skip
+LINKS = {
+    "/lib": "usr/lib",
+    "/etc/sysctl.d/99-sysctl.conf": "../sysctl.conf",
+    "/sys/bus/pci/devices/0000:17:01.0": "../../../devices/pci0000:17/0000:17:01.0",
+    "/sys/bus/pci/devices/0000:18:00.0": f"../../..{GPU.removeprefix('/sys')}",
+    "/sys/bus/pci/devices/0000:3b:00.0": f"../../..{NIC.removeprefix('/sys')}",
+    "/sys/bus/pci/devices/0000:65:00.0": f"../../..{NVME.removeprefix('/sys')}",
+    f"{GPU}/driver": "../../../../bus/pci/drivers/nvidia",
+    f"{NIC}/driver": "../../../../bus/pci/drivers/mlx5_core",
+    f"{NIC}/iommu_group": "../../../../kernel/iommu_groups/7",
+    f"{NIC}/net/eth0/device": "../../../0000:3b:00.0",
+    f"{NIC}/net/eth0/master": "../../../../../virtual/net/bond0",
+    f"{NIC}/infiniband/mlx5_0/device": "../../../0000:3b:00.0",
+    "/sys/class/net/eth0": f"../..{NIC.removeprefix('/sys')}/net/eth0",
+    "/sys/class/net/bond0": "../../devices/virtual/net/bond0",
+    "/sys/class/infiniband/mlx5_0": f"../..{NIC.removeprefix('/sys')}/infiniband/mlx5_0",
+    "/sys/block/nvme0n1": f"..{NVME.removeprefix('/sys')}/nvme/nvme0/nvme0n1",
+    "/sys/block/sda": f"..{DISK.removeprefix('/sys')}/block/sda",
+    "/sys/block/md0": "../devices/virtual/block/md0",
+    f"{NVME}/nvme/nvme0/nvme0n1/device": "../../nvme0",
+    f"{NVME}/nvme/nvme0/device": "../../../0000:65:00.0",
+    f"{NVME}/driver": "../../../../bus/pci/drivers/nvme",
+    f"{DISK}/block/sda/device": "../../../0:0:0:0",
+}  # fmt: skip
+
+
+def big_node(folder: Path) -> Path:
+    write_tree(folder, CONTENTS)
+    for path, target in LINKS.items():
+        write_link(folder, path, target)
+    return folder
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_a_node_with_gpus_rdma_and_raid_gives_what_the_probes_read_of_it(name: str, tmp_path: Path) -> None:
+    root = big_node(tmp_path / "node")
+    told = open_root(archive := collect(tmp_path, name, ADVISOR_COLLECTOR_ROOT=str(root)))
+    wanted = as_it_is(tmp_path, archive)
+    assert_same(facts_and_gaps(told), facts_and_gaps(wanted))
+    assert told.mode("/proc/irq/90/smp_affinity") == 0o644
+
+
+def as_it_is(tmp_path: Path, archive: str) -> Host:
+    """A capture of the same node that holds all its files; commands and calls, which are this machine's, as told."""
+    write_capture(tmp_path / "wanted", CONTENTS)
+    for path, target in LINKS.items():
+        write_link(tmp_path / "wanted/fs", path, target)
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path / "told", filter="data")
+    shutil.rmtree(tmp_path / "wanted/cmd")
+    shutil.move(tmp_path / "told/cmd", tmp_path / "wanted/cmd")
+    shutil.copy(tmp_path / "told/advisor-capture.json", tmp_path / "wanted")
+    calls = json.loads((tmp_path / "told/calls.json").read_text())
+    assert calls["affinity"] == [0, 1, 3]
+    del calls["names"], calls["exists"]
+    (tmp_path / "wanted/calls.json").write_text(json.dumps(calls))
+    failed = [line for line in (tmp_path / "told/errors.tsv").read_text().splitlines() if not line.startswith("/")]
+    with open(tmp_path / "wanted/errors.tsv", "a") as errors:
+        errors.write("\n".join(failed) + "\n")
+    return open_root(str(tmp_path / "wanted"))
+
+
+def test_every_file_comes_as_it_is(tmp_path: Path) -> None:
+    contents: dict[str, bytes] = {
+        "/proc/swaps": b"",
+        "/etc/fstab": b"no newline at the end",
+        "/proc/version": b"\n\ntwo empty lines first and last\n\n\n",
+        "/etc/tuned/active_profile": b"bytes \xff\xfe \\n %s `x` $(y) \"'\n",
+        "/etc/hostname": b"  blanks around\t \n",
+        "/proc/cmdline": b"a=b\n" * 5000,
+    }
+    write_tree(tmp_path / "node", contents)
+    for name in SHELLS:
+        told = open_root(collect(tmp_path, name, ADVISOR_COLLECTOR_ROOT=str(tmp_path / "node")))
+        assert {path: told.data(path, 1 << 20) for path in contents} == contents
+
+
+def test_what_is_no_plain_file_is_never_opened(tmp_path: Path) -> None:
+    root = tmp_path / "node"
+    write_tree(root, {"/proc/cmdline": "x\n", "/etc/sysctl.d/": ""})
+    os.mkfifo(root / "etc/fstab")
+    os.mkfifo(root / "etc/sysctl.d/a.conf")
+    (root / "etc/sysctl.d/b\nc.conf").write_text("vm.swappiness=1\n")
+    (root / "etc/sysctl.d/loop.conf").symlink_to("loop.conf")
+    (root / "etc/sysctl.d/masked.conf").symlink_to("/dev/null")
+    told = open_root(collect(tmp_path, ADVISOR_COLLECTOR_ROOT=str(root)))
+    assert told.names("/etc/sysctl.d") == ("a.conf", "loop.conf", "masked.conf")
+    assert told.data("/etc/fstab") is None
+    assert told.data("/etc/sysctl.d/a.conf") is None
+
+
+def slow_script() -> str:
+    """The script with a command that hangs."""
+    slow = script().replace("ask uname -m", "ask sleep 997")
+    assert slow != script()
+    return slow
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_a_command_that_hangs_is_given_up(name: str, tmp_path: Path) -> None:
+    write_tree(tmp_path / "node", {"/proc/cmdline": "quiet\n"})
+    told = open_root(
+        collect(
+            tmp_path,
+            name,
+            text=slow_script(),
+            ADVISOR_COLLECTOR_JOB_SECONDS="1",
+            ADVISOR_COLLECTOR_ROOT=str(tmp_path / "node"),
+        )
+    )
+    assert told.run(["sleep", "997"]) is None
+    assert told.gaps["command: sleep 997"] == "timed out"
+    assert told.run(["systemd-detect-virt", "--vm"]) is not None or told.gaps.popitem()[1] == "absent"
+    assert told.text("/proc/cmdline") == "quiet"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL], ids=lambda n: n.name)
+@pytest.mark.parametrize("name", SHELLS)
+def test_nothing_is_left_of_one_that_was_killed(name: str, number: signal.Signals, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    process = subprocess.Popen(
+        [*shell(name), "-c", slow_script().replace("997", "998")],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "TMPDIR": str(work)},
+    )
+    assert _in_time(lambda: any(command == "sleep\x00998\x00" for command in _commands()))
+    process.send_signal(number)
+    process.wait(30)
+    assert _in_time(lambda: list(work.iterdir()) == [])
+    if number != signal.SIGKILL:
+        assert process.returncode == 128 + number
+    assert _in_time(lambda: not any(command == "sleep\x00998\x00" for command in _commands()))
+
+
+def _commands() -> list[str]:
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            found.append(Path(f"/proc/{entry}/cmdline").read_text(errors="replace"))
+        except OSError:
+            continue
+    return found
+
+
+def _in_time(done: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        if done():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_script_that_came_in_part_does_nothing(tmp_path: Path) -> None:
+    whole = script()
+    done = subprocess.run(
+        [*shell("dash"), "-s"],
+        input=whole[: len(whole) * 2 // 3].encode(),
+        capture_output=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        timeout=60,
+    )
+    assert done.stdout == b""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_node_without_tar_is_told_so(tmp_path: Path) -> None:
+    without = script().replace("for tool in tar ", "for tool in no-such-tar ")
+    done = subprocess.run([*shell("dash"), "-c", without], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "this node has no no-such-tar" in done.stderr
+
+
+def test_its_archive_is_redacted_by_capture(tmp_path: Path) -> None:
+    root = big_node(tmp_path / "node")
+    write_tree(root, {"/proc/sys/kernel/hostname": "quokka17\n", "/proc/cmdline": "quiet host=quokka17\n"})
+    raw = collect(tmp_path, ADVISOR_COLLECTOR_ROOT=str(root))
+    assert run(["capture", str(tmp_path / "safe.tar"), "--root", raw, "--quiet"]) == 0
+    safe = (tmp_path / "safe.tar").read_bytes()
+    for secret in (b"quokka17", b"0c42:a103:005e:7731", b"0a00:0001", b"10.0.0.9", b"filer"):
+        assert secret in Path(raw).read_bytes()
+        assert secret not in safe
+
+
+def test_no_folder_is_declared_twice() -> None:
+    folders = [line.split("\t")[1] for line in rules() if line.startswith("D\t")]
+    assert len(folders) == len(set(folders))
+    assert {folder for folder, _ in FOLDERS} <= set(folders)
