@@ -18,7 +18,7 @@ from advisor.commands._assemble import asked_by, assemble
 from advisor.commands._busy import refuse_when_busy
 from advisor.commands._cache import cache_folder
 from advisor.commands._interrupt import stoppable
-from advisor.commands._job import job_of
+from advisor.commands._job import job_told
 from advisor.commands._measured import TUNING_FILE, Asked, Described, earlier, measure, resources, validity
 from advisor.commands._options import Duration, StepTime
 from advisor.commands._rules import evaluated
@@ -52,6 +52,7 @@ class Options:
 
     workload: str
     data: str | None
+    checkpoints: str | None
     global_batch: int | None
     ranks: int | None
     budget: float
@@ -83,6 +84,7 @@ class Options:
     help=("What is measured: a workload of advisor, FILE.py:factory, or package.module:factory."),
 )
 @click.option("--data", metavar="PATH", help="Its data set; without it one is generated once.")
+@click.option("--checkpoints", metavar="PATH", help="Where the job writes its checkpoints: decides some rules.")
 @click.option(
     "--global-batch",
     type=click.IntRange(1, 1 << 30),
@@ -193,8 +195,7 @@ def _refuse_nonsense(options: Options) -> None:
 
 
 def _job(snapshot: Snapshot, options: Options, described: Described) -> Job:
-    data = os.path.realpath(options.data) if options.data is not None else None
-    job = job_of(snapshot, options.ranks, data)
+    job = job_told(snapshot, options.ranks, options.data, options.checkpoints)
     if options.ranks is None and described.accelerators:
         # Torch knows which of the GPUs this job may see.
         origins = {**job.origins, "ranks": "one for each visible GPU"}
