@@ -1,13 +1,20 @@
 """Whether the node is at work for somebody else: measuring then would be wrong, and rude."""
 
 import re
+import time
+from collections.abc import Callable
 
 from advisor.errors import BusyError
 from advisor.host.base import Host
+from advisor.model.snapshot import Snapshot
+from advisor.probes.gpu import Gpu
 
 CPU_PRESSURE = "/proc/pressure/cpu"
 MOST_PRESSURE_PERCENT = 20.0
 """Share of the last ten seconds in which some task waited for a CPU."""
+PATIENCE_SECONDS = 30.0
+"""How long a node may take to become quiet: the installation of advisor itself is still felt for ten seconds."""
+_LOOK_SECONDS = 3.0
 _SOME = re.compile(r"^some avg10=(\d+(?:\.\d+)?)\b", re.ASCII | re.MULTILINE)
 
 
@@ -36,3 +43,32 @@ def refuse_when_busy(host: Host) -> str | None:
             "wait, or give --allow-busy"
         )
     return None
+
+
+def wait_until_quiet(host: Host, say: Callable[[str], None], sleep: Callable[[float], None] = time.sleep) -> str | None:
+    """As `refuse_when_busy`, but gives the node some time first."""
+    waited = 0.0
+    while True:
+        try:
+            return refuse_when_busy(host)
+        except BusyError:
+            if waited >= PATIENCE_SECONDS:
+                raise
+        if waited == 0:
+            say(f"the CPUs are in use; waiting up to {PATIENCE_SECONDS:g} s for them (--allow-busy does not wait)")
+        sleep(_LOOK_SECONDS)
+        waited += _LOOK_SECONDS
+
+
+def refuse_foreign_gpu_work(snapshot: Snapshot) -> None:
+    """Raises BusyError when some process computes on a GPU: no trial runs yet, so it is somebody else's."""
+    gpus = (snapshot.get(Gpu) or Gpu()).gpus or ()
+    busy = [one for one in gpus if one.compute_processes]
+    if busy:
+        named = ", ".join(
+            f"GPU {one.index} (processes {', '.join(map(str, one.compute_processes or ()))})" for one in busy
+        )
+        raise BusyError(
+            f"the node is busy: processes compute on {named}, so a measurement would mislead and disturb them; "
+            "wait, or give --allow-busy"
+        )

@@ -153,10 +153,11 @@ def rules() -> tuple[str, ...]:
 
 def script() -> str:
     """The collector's script."""
-    kinds = {*_filesystems.KERNEL, *_filesystems.NETWORK, *NETWORK, "fuse"}
-    not_local = sorted(k for k in kinds if k not in CGROUP_KINDS and not k.startswith("fuse."))
+    network = sorted({*_filesystems.NETWORK, *NETWORK, "fuse"})
+    kernel = sorted(kind for kind in _filesystems.KERNEL if kind not in CGROUP_KINDS and not kind.startswith("fuse."))
     values = {
-        "NOT_LOCAL": "|".join([*not_local, "fuse.*"]),
+        "NETWORK": "|".join([*network, "fuse.*"]),
+        "KERNEL": "|".join(kernel),
         "CGROUP_FILES": CGROUP_FILES,
         "MODULES": " ".join(modules.OF_INTEREST),
         "ETHTOOL": " ".join(ethtool.OPTIONS),

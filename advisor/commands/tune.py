@@ -15,7 +15,7 @@ import click
 
 from advisor.commands import _summary
 from advisor.commands._assemble import asked_by, assemble
-from advisor.commands._busy import refuse_when_busy
+from advisor.commands._busy import refuse_foreign_gpu_work, wait_until_quiet
 from advisor.commands._cache import cache_folder
 from advisor.commands._interrupt import stoppable
 from advisor.commands._job import job_told
@@ -135,13 +135,15 @@ def tune(options: Options) -> int:
     own = [requested(wish, load_targets()) for wish in options.wishes]
     host = open_root("/")
     if not options.allow_busy:
-        _say(options, refuse_when_busy(host))
+        _say(options, wait_until_quiet(host, lambda note: _say(options, note)))
     cache, note = cache_folder(os.environ)
     _say(options, note)
     with stoppable():
         job = wanted(options.workload, options.data, options.python, options.step_time, options.budget, cache)
         described = describe(job)
         snapshot, defects = probe_host(host)
+        if not options.allow_busy:
+            refuse_foreign_gpu_work(snapshot)
         snapshot = derive(snapshot, _job(snapshot, options, described))
         report = evaluated(snapshot, options.rules)
         told = [f"probe {d.probe} failed: {d.error}" for d in defects] + list(report.defects)

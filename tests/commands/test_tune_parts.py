@@ -6,13 +6,21 @@ from pathlib import Path
 import click
 import pytest
 
-from advisor.commands._busy import pressure_percent, refuse_when_busy
+from advisor.commands._busy import (
+    PATIENCE_SECONDS,
+    pressure_percent,
+    refuse_foreign_gpu_work,
+    refuse_when_busy,
+    wait_until_quiet,
+)
 from advisor.commands._cache import cache_folder
 from advisor.commands._options import Duration, StepTime, duration_text
 from advisor.commands._progress import shown
 from advisor.errors import BusyError
 from advisor.host.captured import open_root
+from advisor.model.snapshot import Snapshot, Source
 from advisor.model.trial import Config, Measurement, Trial
+from advisor.probes.gpu import Gpu, GpuDevice
 from advisor.tuning.progress import Ended, Said, Started
 
 
@@ -148,3 +156,38 @@ def test_a_terminal_sees_what_is_measured_how_much_is_done_and_what_is_left() ->
     assert "1 done" in text
     assert "best w4 p2 b32 a1 1,234/s" in text
     assert "1 min 1 s left" in text
+
+
+def test_a_node_that_becomes_quiet_is_waited_for(tmp_path: Path) -> None:
+    host = open_root(str(machine(tmp_path, PRESSURE.format("35.50"))))
+    said: list[str] = []
+    naps: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        naps.append(seconds)
+        if len(naps) == 2:
+            (tmp_path / "proc/pressure/cpu").write_text(PRESSURE.format("3.00"))
+
+    assert wait_until_quiet(host, said.append, sleep) is None
+    assert len(naps) == 2
+    assert len(said) == 1
+    assert "--allow-busy" in said[0]
+
+
+def test_a_node_that_stays_busy_is_refused_in_the_end(tmp_path: Path) -> None:
+    host = open_root(str(machine(tmp_path, PRESSURE.format("35.50"))))
+    naps: list[float] = []
+    with pytest.raises(BusyError, match="--allow-busy"):
+        wait_until_quiet(host, lambda note: None, naps.append)
+    assert sum(naps) >= PATIENCE_SECONDS
+
+
+@pytest.mark.parametrize(("processes", "refused"), [((41, 42), True), ((), False), (None, False)])
+def test_foreign_work_on_a_gpu_is_not_disturbed(processes: tuple[int, ...] | None, refused: bool) -> None:
+    gpus = Gpu(gpus=(GpuDevice(index=0, compute_processes=()), GpuDevice(index=1, compute_processes=processes)))
+    snapshot = Snapshot(source=Source(kind="live"), facts={"gpu": gpus}, gaps={})
+    if refused:
+        with pytest.raises(BusyError, match=r"GPU 1 \(processes 41, 42\)"):
+            refuse_foreign_gpu_work(snapshot)
+    else:
+        refuse_foreign_gpu_work(snapshot)
