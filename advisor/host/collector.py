@@ -21,7 +21,7 @@ def collector_script(rules: Sequence[str], values: Mapping[str, str]) -> str:
         "RULES": "\n".join(rules),
         "KEPT": "|".join(f"{name}*" for name in KEPT_ENVIRONMENT),
         "SECRET": "|".join(f"*{word}*" for word in SECRET_WORDS),
-        "NVML_FOLDERS": ":".join(LIBRARY_FOLDERS),
+        "NVML_FOLDERS": " ".join(LIBRARY_FOLDERS),
         **values,
     }
     return _PLACE.sub(lambda found: filled[found[1]], _TEMPLATE.read_text("utf-8"))

@@ -286,7 +286,7 @@ each_folder() {
         for name in $names; do
             if [ -L "$name" ]; then
                 keep_link "$REAL/$name"
-                [ -d "$name" ] || ! [ -f "$name" ] || LATER=$LATER$REAL/$name$NL
+                later "$name"
             elif [ -f "$name" ]; then
                 want "$name"
             fi
@@ -300,12 +300,29 @@ one_file() {
     name=${1##*/}
     if [ -L "$name" ]; then
         keep_link "$REAL/$name"
-        [ ! -f "$name" ] || LATER=$LATER$REAL/$name$NL
+        later "$name"
+        return
     fi
-    if ! [ -e "$name" ]; then [ -L "$name" ] || missing "$REAL/$name"; return; fi
-    [ -f "$name" ] && [ ! -L "$name" ] || return
+    if ! [ -e "$name" ]; then missing "$REAL/$name"; return; fi
+    [ -f "$name" ] || return
     FOLDERS=$FOLDERS$W/fs$REAL$NL
     want "$name"
+}
+
+# A link of the folder one is in, to be followed once all links are known; links between folders need not be.
+later() {
+    case $REAL in /sys/*) [ -f "$1" ] || return ;; esac
+    LATER=$LATER$REAL/$1$NL
+}
+
+# Whether a server would have to be asked about a path.
+is_far() {
+    set -f; IFS=$NL
+    for top in $FAR; do
+        case $1/ in "$top"/*) set +f; unset IFS; return 0 ;; esac
+    done
+    set +f; unset IFS
+    return 1
 }
 
 # Files that links lead to.
@@ -318,7 +335,7 @@ follow() {
             [ "$depth" -lt 1000 ] || return
             target=$(readlink "$ROOT$path" 2>/dev/null) || continue
             case $target in /*) ;; *) target=${path%/*}/$target ;; esac
-            one_file "$target"
+            is_far "$target" || one_file "$target"
         done
     done
 }
@@ -360,7 +377,7 @@ ask() {
 
 # What the mount table says: what covers /proc and /sys, where control groups lie, which file systems are local.
 mounts() {
-    HIDDEN='' CGROUPS='' LOCAL='' proc='' sysfs=''
+    HIDDEN='' CGROUPS='' LOCAL='' FAR='' proc='' sysfs=''
     while IFS=' ' read -r _ _ _ root point rest; do
         rest=${rest#* - } type=${rest%% *}
         case $point in
@@ -373,7 +390,8 @@ mounts() {
         esac
         case $type in
             cgroup|cgroup2|cpuset) CGROUPS=$CGROUPS$point$TAB$root$NL ;;
-            @NOT_LOCAL@) ;;
+            @NETWORK@) FAR=$FAR$point$NL ;;
+            @KERNEL@) ;;
             *) LOCAL=$LOCAL$point$NL ;;
         esac
     done < "$W/fs/proc/self/mountinfo"
@@ -572,7 +590,8 @@ about() {
 
 main() {
     own_path=$PATH own_locale=${LC_ALL-}
-    PATH=/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin:$PATH
+    # What else is on PATH may lie on a dead server.
+    PATH=/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin:/run/current-system/sw/bin
     LC_ALL=C LANGUAGE=
     export PATH LC_ALL LANGUAGE
     for tool in tar cat mkdir rm sleep; do
@@ -595,7 +614,7 @@ main() {
     mkdir "$W/fs" "$W/cmd"
     HEAD=$(printf abc | head -c 2 2>/dev/null) || HEAD=
     [ "$HEAD" = ab ] || HEAD=
-    FILES='' FOLDERS='' LATER='' LAST_LINK='' EXISTS='' MODES='' MODULES='' SEEN='' HIDDEN='' LOCAL='' CGROUPS=''
+    FILES='' FOLDERS='' LATER='' LAST_LINK='' EXISTS='' MODES='' MODULES='' SEEN='' HIDDEN='' LOCAL='' CGROUPS='' FAR=''
     FILE_COUNT=0 jobs_done=0 asked=0 depth=0
     large_file /proc/self/mountinfo
     large_file /proc/self/cgroup
@@ -644,11 +663,10 @@ links() {
 }
 
 has_nvml() {
-    IFS=:
-    for folder in ${LD_LIBRARY_PATH-} @NVML_FOLDERS@; do
-        [ -z "$folder" ] || ! [ -e "$ROOT$folder/libnvidia-ml.so.1" ] || { unset IFS; return 0; }
+    set -- @NVML_FOLDERS@
+    for folder do
+        ! [ -e "$ROOT$folder/libnvidia-ml.so.1" ] || return 0
     done
-    unset IFS
     return 1
 }
 

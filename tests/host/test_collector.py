@@ -384,6 +384,56 @@ def _in_time(done: Callable[[], bool]) -> bool:
     return False
 
 
+def test_after_its_time_it_brings_what_it_has(tmp_path: Path) -> None:
+    write_tree(tmp_path / "node", {"/proc/cmdline": "quiet\n", "/etc/fstab": "/dev/sda1 / ext4 ro 0 1\n"})
+    done = subprocess.run(
+        [*shell("dash"), "-c", slow_script()],
+        capture_output=True,
+        env={
+            **os.environ,
+            "TMPDIR": str(tmp_path),
+            "ADVISOR_COLLECTOR_SECONDS": "1",
+            "ADVISOR_COLLECTOR_ROOT": str(tmp_path / "node"),
+        },
+        timeout=60,
+    )
+    assert done.returncode == 0
+    assert b"stopped reading after 1 seconds" in done.stderr
+    (tmp_path / "part.tar").write_bytes(done.stdout)
+    told = open_root(str(tmp_path / "part.tar"))
+    assert told.text("/proc/cmdline") == "quiet"
+    assert told.run(["systemd-detect-virt", "--vm"]) is None
+    assert told.gaps["command: systemd-detect-virt --vm"] == "timed out"
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_a_file_that_never_answers_costs_only_itself(name: str, tmp_path: Path) -> None:
+    slow = script().replace('main "$@"', "")
+    slow = slow.replace('job cat "$@"', 'job slow_cat "$@"')
+    slow += 'slow_cat() { for file do case $file in */etc/fstab) sleep 20 ;; esac; cat "$file"; done; }\nmain "$@"\n'
+    contents = {f"/sys/module/nvme/parameters/p{n}": f"{n}\n" for n in range(30)}
+    write_tree(tmp_path / "node", {**contents, "/etc/fstab": "/dev/sda1 / ext4 ro 0 1\n", "/proc/cmdline": "quiet\n"})
+    environment = {"ADVISOR_COLLECTOR_JOB_SECONDS": "1", "ADVISOR_COLLECTOR_ROOT": str(tmp_path / "node")}
+    told = open_root(collect(tmp_path, name, text=slow, **environment))
+    assert told.text("/etc/fstab") is None
+    assert told.gaps["/etc/fstab"] == "timed out"
+    assert {path: told.text(path, 100) for path in contents} == {path: text.strip() for path, text in contents.items()}
+
+
+def test_links_to_servers_are_not_followed(tmp_path: Path) -> None:
+    root = tmp_path / "node"
+    mounts = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n40 22 0:40 / /far rw - nfs4 filer:/x rw,hard\n"
+    write_tree(root, {"/proc/self/mountinfo": mounts, "/far/a.conf": "vm.swappiness=1\n", "/near/b.conf": "vm.x=2\n"})
+    write_link(root, "/etc/sysctl.d/a.conf", "/far/a.conf")
+    write_link(root, "/etc/sysctl.d/b.conf", "../../near/b.conf")
+    told = open_root(collect(tmp_path, ADVISOR_COLLECTOR_ROOT=str(root)))
+    assert told.link("/etc/sysctl.d/a.conf") == "/far/a.conf"
+    assert told.text("/etc/sysctl.d/a.conf") is None
+    assert told.gaps["/etc/sysctl.d/a.conf"] == "not captured"
+    assert told.text("/etc/sysctl.d/b.conf") == "vm.x=2"
+    assert told.statvfs("/far") is None
+
+
 def test_a_script_that_came_in_part_does_nothing(tmp_path: Path) -> None:
     whole = script()
     done = subprocess.run(
