@@ -60,6 +60,11 @@ _CMDLINE = "/proc/cmdline"
 _CGROUPS = "/sys/fs/cgroup"
 _NAMED_TEXTS = re.compile(r"/proc/swaps|/proc/(?:[^/]+/)?(?:cgroup|cpuset)|.*/dm/name|/proc/cmdline")
 """Files of the kernel in which names that people gave stand."""
+_LABELLED = re.compile(
+    r"""(?im)^(?P<label>[^\n:="]*?"?(?:serial(?:[ _]?(?:number|no\.?))?|\bSN|WWN|host[ _]?name|unique[ _]id\w*)"?"""
+    r"""[ \t]*[:=][ \t]*"?)(?P<value>[^\s",][^\n",]*)"""
+)
+"""Numbers and names that programs print, by the label before them. Samples: ``SN = S4EVNF0M``, ``"Serial No": "x"``"""
 _CLOUD_TAGS = re.compile(r"Amazon EC2|OracleCloud\.com|7783-7084-3265-9085-8269-3286-77|No Asset (?:Tag|Information)|")
 """Asset tags that clouds use to tell themselves apart; others are the owner's numbers."""
 _EVERYDAY = frozenset((
@@ -117,7 +122,7 @@ def _answer(words: "_Words", question: str, answer: Answer) -> Any:
         return words.path(value)
     if isinstance(value, Output):
         argv = tuple(words.path(word) for word in value.argv)
-        return Output(argv, value.returncode, words.forms(value.stdout, False), words.forms(value.stderr, False))
+        return Output(argv, value.returncode, words.output(value.stdout), words.output(value.stderr))
     if question == "environment" and value is not None:
         return {name: words.variable(name, text) for name, text in value.items()}
     if question == "nvml" and value is not None:
@@ -293,6 +298,11 @@ class _Words:
 
     def _pair(self, found: re.Match[str]) -> str:
         return f"{found[1]}={self.tokens.word(found[2])}" if _SECRET_SETTING.search(found[1]) else found[0]
+
+    def output(self, text: str) -> str:
+        """What a command printed, by form, by known names and by labels."""
+        text = _LABELLED.sub(lambda found: found["label"] + self._once(found["value"].rstrip(), self.tokens.word), text)
+        return self.named(self.forms(text, False))
 
     def variable(self, name: str, text: str) -> str:
         """The value of an environment variable; those that say nothing of performance keep only plain values."""

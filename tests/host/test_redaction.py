@@ -9,9 +9,9 @@ import pytest
 from advisor.commands._rules import loaded
 from advisor.commands._snapshot import derive
 from advisor.discover import units
-from advisor.host.base import Host
+from advisor.host.base import Host, Output
 from advisor.host.captured import open_root
-from advisor.host.recording import Recorder
+from advisor.host.recording import Answer, Recorder
 from advisor.host.redaction import known_names, redacted
 from advisor.host.saving import save_capture
 from advisor.model.snapshot import Snapshot, committed_json
@@ -244,9 +244,30 @@ def test_the_same_key_gives_the_same_bytes(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_secret_stays(place: str, text: str, expected: str | None) -> None:
-    from advisor.host.recording import Answer
-
     recorder = Recorder(kind="capture", root_user=None, inner=open_root("/"))
     recorder.answers["data", (place, 65536)] = Answer(place, text.encode(), None)
     made = redacted(recorder, ["node", "sys", "lib"], KEY)
     assert made.answers["data", (place, 65536)].value.decode() == (text if expected is None else expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("SN = S4EVNF0M123456\nModel = X\n", "S4EVNF0M123456"),
+        ('{\n "Serial Number" : "SK99887766",\n "Model" : "X"\n}\n', "SK99887766"),
+        ("   Serial Number: PDNNK0BRH7\n   Model: X\n", "PDNNK0BRH7"),
+        ("Host Name = quokka17\nModel = X\n", "quokka17"),
+        ("WWN = 5000C500A1B2C3D4\nModel = X\n", "5000C500A1B2C3D4"),
+        ("on quokka17: Model X\n", "quokka17"),
+    ],
+    ids=["SN", "JSON", "Serial Number", "Host Name", "WWN", "a known name"],
+)
+def test_what_programs_print_loses_numbers_and_names(text: str, secret: str) -> None:
+    argv = ("raidtool", "show")
+    recorder = Recorder(kind="capture", root_user=None, inner=open_root("/"))
+    recorder.answers["run", argv] = Answer("command: raidtool show", Output(argv, 0, text, text), None)
+    output = redacted(recorder, ["quokka17"], KEY).answers["run", argv].value
+    for printed in (output.stdout, output.stderr):
+        assert secret not in printed
+        assert len(printed.split("\n")) == len(text.split("\n"))
+        assert "Model" in printed
