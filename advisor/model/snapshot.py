@@ -13,6 +13,9 @@ from advisor.model.facts import Facts, GapState, marks
 SCHEMA_VERSION = 1
 SourceKind = Literal["live", "capture", "tree", "facts"]
 F = TypeVar("F", bound=Facts)
+M = TypeVar("M", bound=BaseModel)
+_SHOWN = 80
+"""Characters of a wrong value that a message shows."""
 
 
 class Source(BaseModel):
@@ -111,23 +114,29 @@ def parse_snapshot(text: str, models: Mapping[str, type[Facts]], where: str) -> 
     """
     document = _document(text, where)
     version = document.get("schema_version")
-    if version != SCHEMA_VERSION:
-        raise SourceError(f"{where}: schema_version must be {SCHEMA_VERSION} but is {version!r}; probe the host again")
+    if version != SCHEMA_VERSION or type(version) is not int:
+        got = repr(version)[:_SHOWN]
+        raise SourceError(f"{where}: schema_version must be {SCHEMA_VERSION} but is {got}; probe the host again")
     for name in sorted(set(document) - {"schema_version", "source", "facts", "gaps"}):
-        raise SourceError(f"{where}: unknown key {name!r}")
-    try:
-        source = Source.model_validate(document.get("source") or {})
-        facts = dict(_sections(document, models, where))
-        gaps = _Gaps.model_validate({"gaps": document.get("gaps") or {}}).gaps
-    except ValidationError as error:
-        raise _mistake(error, where) from None
+        raise SourceError(f"{where}: unknown key {name[:_SHOWN]!r}")
+    source = _checked(Source, document.get("source", {}), where, "source")
+    gaps = _checked(_Gaps, {"gaps": document.get("gaps", {})}, where, "").gaps
+    facts = dict(_sections(document, models, where))
     return Snapshot(source=source.model_copy(update={"kind": "facts"}), facts=facts, gaps=gaps)
 
 
-def _mistake(error: ValidationError, where: str, section: str = "") -> SourceError:
-    first = error.errors()[0]
-    place = ".".join([part for part in [section] if part] + [str(part) for part in first["loc"]])
-    return SourceError(f"{where}: {place}: {first['msg']}, got {str(first['input'])[:80]!r}")
+def _checked(model: type[M], value: object, where: str, place: str) -> M:
+    """``value`` as the model, by JSON's strict types: a number in quotes is a mistake, not a number."""
+    try:
+        return model.model_validate_json(json.dumps(value), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        full = ".".join([part for part in [place] if part] + [str(part) for part in first["loc"]])[:_SHOWN]
+        raise SourceError(f"{where}: {full}: {first['msg']}, got {_shown(first['input'])}") from None
+
+
+def _shown(value: object) -> str:
+    return repr(value if isinstance(value, str) else str(value))[:_SHOWN]
 
 
 class _Gaps(BaseModel):
@@ -136,13 +145,26 @@ class _Gaps(BaseModel):
 
 def _document(text: str, where: str) -> dict[str, Any]:
     try:
-        document = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        line = getattr(error, "lineno", 1)
-        raise SourceError(f"{where}:{line}: not JSON ({getattr(error, 'msg', 'nested too deep')})") from None
+        document = json.loads(text, object_pairs_hook=_without_repetition)
+    except json.JSONDecodeError as error:
+        raise SourceError(f"{where}:{error.lineno}: not JSON ({error.msg})") from None
+    except RecursionError:
+        raise SourceError(f"{where}:1: not JSON (nested too deep)") from None
+    except ValueError as error:  # a number of thousands of digits, or one of two values for one key
+        raise SourceError(f"{where}: not facts: {str(error).partition(';')[0]}") from None
     if not isinstance(document, dict):
         raise SourceError(f"{where}: must hold a JSON object but holds {type(document).__name__}")
     return document
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of the file; two values for one key, as a merge leaves them behind, are no fact."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        left = iter(found)  # in the order of the pairs, each key once
+        twice = next(name for name, _ in pairs if name != next(left, None))
+        raise ValueError(f"the key {twice[:_SHOWN]!r} stands twice in one object")
+    return found
 
 
 def _sections(document: dict[str, Any], models: Mapping[str, type[Facts]], where: str) -> Iterator[tuple[str, Facts]]:
@@ -151,8 +173,6 @@ def _sections(document: dict[str, Any], models: Mapping[str, type[Facts]], where
         raise SourceError(f"{where}: facts must be an object but is {type(sections).__name__}")
     for name, value in sections.items():
         if name not in models:
-            raise SourceError(f"{where}: unknown section {name!r}; known are {', '.join(sorted(models))}")
-        try:
-            yield name, models[name].model_validate(value)
-        except ValidationError as error:
-            raise _mistake(error, where, name) from None
+            known = ", ".join(sorted(models))
+            raise SourceError(f"{where}: unknown section {name[:_SHOWN]!r}; known are {known}")
+        yield name, _checked(models[name], value, where, name)

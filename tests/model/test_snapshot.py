@@ -82,8 +82,30 @@ def test_a_gap_of_a_folder_covers_what_lies_below_it() -> None:
         ('{"schema_version": 1, "facts": {"disks": {"disks": [{"name": 3}]}}}', "disks.0.name"),
         ('{"schema_version": 1, "gaps": {"/x": "gone"}}', "gaps./x"),
         ("[" * 100000, "nested too deep"),
+        ('{"schema_version": true}', "schema_version must be 1 but is True"),
+        ('{"schema_version": 1, "source": {"kind": "lore"}}', "source.kind: "),
+        ('{"schema_version": 1, "facts": {}, "facts": {}}', "the key 'facts' stands twice in one object"),
+        ('{"schema_version": 1, "facts": {"disks": {"disks": [{"name": "a", "size_bytes": "1"}]}}}', "got '1'"),
+        ('{"schema_version": 1, "facts": {"disks": {"disks": [{"name": "a", "size_bytes": true}]}}}', "got 'True'"),
+        ('{"schema_version": 1' + "0" * 5000 + "}", "integer string conversion"),
     ],
-    ids=["cut", "list", "version", "key", "facts", "section", "type", "gap state", "bomb"],
+    ids=[
+        "cut",
+        "list",
+        "version",
+        "key",
+        "facts",
+        "section",
+        "type",
+        "gap state",
+        "bomb",
+        "version true",
+        "source",
+        "a key twice",
+        "number in quotes",
+        "true for a number",
+        "thousands of digits",
+    ],
 )
 def test_what_is_not_a_snapshot_is_refused_in_one_sentence(text: str, said: str) -> None:
     with pytest.raises(SourceError) as caught:
@@ -91,6 +113,22 @@ def test_what_is_not_a_snapshot_is_refused_in_one_sentence(text: str, said: str)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith("facts.json")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"schema_version": "x" * 100000},
+        {"schema_version": 1, "x" * 100000: 1},
+        {"schema_version": 1, "facts": {"x" * 100000: 1}},
+        {"schema_version": 1, "facts": {"disks": {"x" * 100000: 1}}},
+    ],
+    ids=["version", "key", "section", "field"],
+)
+def test_a_long_wrong_value_is_not_repeated_in_full(document: dict[str, object]) -> None:
+    with pytest.raises(SourceError) as caught:
+        parse_snapshot(json.dumps(document), MODELS, "facts.json")
+    assert len(str(caught.value)) < 400
 
 
 def test_key_order_is_stable() -> None:
