@@ -60,13 +60,14 @@ class View:
         return False
 
 
-def read_view() -> View:
-    """The view of this process."""
+def read_view(root: str = "") -> View:
+    """The view of this process; ``root``: where its /proc and /sys are."""
     try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
+        with open(f"{root}/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
             return parse_view(lines.read())
     except OSError:
-        return View(hidden=("/proc",))
+        # Without a table only its content tells whether /sys is one: every sysfs has this folder.
+        return View(hidden=("/proc",) if os.path.isdir(f"{root}/sys/kernel") else ("/proc", "/sys"))
 
 
 def parse_view(mountinfo: str) -> View:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.host.view import View, parse_view
+from advisor.host.view import View, parse_view, read_view
 
 BARE = """\
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -55,6 +55,14 @@ def test_a_tree_that_is_covered_whole_is_hidden(line: str, hidden: tuple[str, ..
 
 def test_a_table_without_proc_and_sys_hides_both() -> None:
     assert parse_view("").hidden == ("/proc", "/sys")
+
+
+@pytest.mark.parametrize(
+    ("folder", "hidden"), [("sys/kernel", ("/proc",)), ("sys", ("/proc", "/sys"))], ids=["sys is there", "nothing is"]
+)
+def test_without_a_mount_table_an_empty_sys_is_hidden_too(tmp_path: Path, folder: str, hidden: tuple[str, ...]) -> None:
+    (tmp_path / folder).mkdir(parents=True)
+    assert read_view(str(tmp_path)).hidden == hidden
 
 
 @pytest.mark.parametrize(
