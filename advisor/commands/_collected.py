@@ -9,6 +9,7 @@ from advisor.host.view import NETWORK
 from advisor.model.facts import Facts, marks
 from advisor.probes import (
     _container,
+    _cpuinfo,
     _filesystems,
     _irqbalance,
     _rdma_counters,
@@ -20,6 +21,7 @@ from advisor.probes import (
     net,
     numa,
     pci,
+    platform,
     rdma,
     roce,
     sysctl,
@@ -123,6 +125,8 @@ LARGE_FILES = (
     *("/proc/net/softnet_stat", "/proc/device-tree/hypervisor/compatible"),
 )
 THERE = (*(path for path, _ in _container.MARKS), "/dev/kfd", *sysctl.SYSTEMD)
+COMMANDS = (_cpuinfo.UNAME, platform.DETECT_VIRT)
+"""Those that are the same on every node; collector.sh itself asks for modules and interfaces by their names."""
 CGROUP_KINDS = ("cgroup", "cgroup2", "cpuset")
 CGROUP_FILES = (
     "cpu.max cpu.stat cpu.cfs_quota_us cpu.cfs_period_us cpuset.cpus.effective cpuset.mems.effective "
@@ -147,6 +151,7 @@ def rules() -> tuple[str, ...]:
         *(f"B\t{path}" for path in LARGE_FILES),
         *(f"E\t{path}" for path in THERE),
         *(f"D\t{folder}\t{' '.join(found)}" for folder, found in names.items()),
+        *(f"C\t{' '.join(argv)}" for argv in COMMANDS),
         f"M\t{_IRQ}/[0-9]*/smp_affinity",
     )
 

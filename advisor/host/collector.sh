@@ -24,7 +24,7 @@ cat <<'RULES'
 RULES
 }
 
-say() { printf 'collector: %s\n' "$*" >&2; }
+say() { printf 'collector: %s\n' "$*" >&8; }
 
 clean() {
     trap '' HUP INT TERM PIPE USR1
@@ -66,13 +66,13 @@ watch() {
 # Runs a command, output to $OUT and $ERR (empty: to $OUT too); 124 when it took too long.
 job() {
     jobs_done=$((jobs_done + 1))
-    if [ -n "$ERR" ]; then "$@" > "$OUT" 2> "$ERR" < /dev/null &
-    else "$@" > "$OUT" 2>&1 < /dev/null & fi
+    if [ -n "$ERR" ]; then "$@" > "$OUT" 2> "$ERR" < /dev/null 8>&- &
+    else "$@" > "$OUT" 2>&1 < /dev/null 8>&- & fi
     pid=$!
     me="$jobs_done $pid"
     printf '%s\n' "$me" > "$W/job"
     while :; do
-        wait "$pid" 2>/dev/null  # else some shells tell that it was killed
+        wait "$pid"
         status=$? late=''
         [ "$status" -gt 128 ] || break
         { read -r late < "$W/late"; } 2>/dev/null || :
@@ -256,7 +256,7 @@ errno_of() {
 }
 
 # Rules. D: folders to list, and files and links of them. F: one file. B: a large one. E: whether it is there.
-# M: permission bits.
+# M: permission bits. C: a command.
 apply() {
     while IFS=$TAB read -r kind glob names; do
         case $kind in
@@ -265,6 +265,7 @@ apply() {
             B) large_file "$glob" ;;
             E) there "$glob" ;;
             M) MODES="$MODES $glob" ;;
+            C) set -f; set -- $glob; set +f; ask "$@" ;;
         esac
     done
 }
@@ -483,8 +484,6 @@ module_of() {
 }
 
 commands() {
-    ask uname -m
-    ask systemd-detect-virt --vm
     modules
     for folder in "$ROOT"/sys/class/net/*; do
         name=${folder##*/}
@@ -589,6 +588,7 @@ about() {
 }
 
 main() {
+    exec 8>&2 2> /dev/null      # shells tell there of each command that was killed
     own_path=$PATH own_locale=${LC_ALL-}
     # What else is on PATH may lie on a dead server.
     PATH=/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin:/run/current-system/sw/bin
@@ -609,7 +609,7 @@ main() {
     MARK=${W##*.}        # the shell reads it byte by byte, thousands of times
     printf '\n%s\n' "$MARK" > "$W/mark"
     : > "$W/job"
-    watch > /dev/null 2>&1 5>&- 6>&- 7>&- &
+    watch > /dev/null 2>&1 5>&- 6>&- 7>&- 8>&- &
     dog=$!
     mkdir "$W/fs" "$W/cmd"
     HEAD=$(printf abc | head -c 2 2>/dev/null) || HEAD=
@@ -642,7 +642,7 @@ main() {
     sort -u "$W/links" > "$W/links.once" 2>/dev/null || mv "$W/links" "$W/links.once"
     links < "$W/links.once"
     cd "$W/out" || exit 3
-    tar -cf - advisor-capture.json calls.json errors.tsv cmd fs || { say 'the archive could not be written'; exit 3; }
+    tar -cf - advisor-capture.json calls.json errors.tsv cmd fs 2>&8 || { say 'the archive could not be written'; exit 3; }
     [ ! -e "$W/over" ] || say "stopped reading after $MOST_SECONDS seconds; what is missing is recorded as timed out"
     exit 0
 }

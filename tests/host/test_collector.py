@@ -321,7 +321,7 @@ def test_what_is_no_plain_file_is_never_opened(tmp_path: Path) -> None:
 
 def slow_script() -> str:
     """The script with a command that hangs."""
-    slow = script().replace("ask uname -m", "ask sleep 997")
+    slow = script().replace("C\tuname -m", "C\tsleep 997")
     assert slow != script()
     return slow
 
