@@ -265,7 +265,7 @@ apply() {
             B) large_file "$glob" ;;
             E) there "$glob" ;;
             M) MODES="$MODES $glob" ;;
-            C) set -f; set -- $glob; set +f; ask "$@" ;;
+            C) flush; set -f; set -- $glob; set +f; ask "$@" ;;
         esac
     done
 }
