@@ -83,8 +83,11 @@ def _measure(commands: dict[str, list[str]], rounds: int) -> dict[str, list[tupl
 def _timed(command: list[str]) -> tuple[float, float]:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ)
     wall = time.perf_counter() - start
+    # facter exits with 1 where it cannot resolve some fact, after it has printed all the others.
+    if done.returncode not in (0, 1) or (done.returncode and not done.stdout):
+        raise SystemExit(f"{' '.join(command)} failed with status {done.returncode}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
