@@ -1,5 +1,7 @@
 """Commands that run at once: their order, and that no mistake gets lost in a thread."""
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,3 +44,20 @@ def test_what_is_recorded_in_threads_is_replayed(tmp_path: Path) -> None:
 def test_a_mistake_reaches_the_caller() -> None:
     with pytest.raises(LookupError, match="echo"):
         run_together(Broken.here(), [("echo", "1")])
+
+
+NO_MORE_TASKS = """
+import os, resource
+from advisor.host.live import LiveHost
+from advisor.probes._together import run_together
+if os.geteuid() == 0:
+    os.setresuid(65534, 65534, 65534)  # root has no such limit
+host = LiveHost.here()
+resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+print(run_together(host, [("true",), ("no-such-program-here",)]), sorted(host.gaps))
+"""
+
+
+def test_where_no_task_may_be_started_the_reason_is_a_gap() -> None:
+    ended = subprocess.run([sys.executable, "-c", NO_MORE_TASKS], capture_output=True, text=True, check=False)
+    assert ended.stdout == "(None, None) ['command: no-such-program-here', 'command: true']\n", ended.stderr
