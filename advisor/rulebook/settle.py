@@ -9,6 +9,8 @@ from advisor.rulebook.language_values import Missing
 _COMMAND = "command: "
 _OPTIONS = ("--ranks", "--data", "--checkpoints")
 """Evidence paths of what the operator tells of the job."""
+_PACKAGES = {"storcli64": "storcli or perccli", "nvme": "nvme-cli"}
+"""What brings a program that has another name."""
 
 
 def settling(missing: Iterable[Missing], snapshot: Snapshot) -> tuple[str, ...]:
@@ -30,7 +32,7 @@ def _settles(missing: Missing, snapshot: Snapshot) -> str:
 def _of_command(command: str, gap: str) -> str:
     tool = command.split(" ", 1)[0]
     told = {
-        "absent": f"install {tool}",
+        "absent": f"install {_PACKAGES.get(tool, tool)}",
         "denied": f"run as root: {command} was denied",
         "not captured": f"capture the output of: {command}",
         "timed out": f"try again: {command} did not answer in time",

@@ -163,6 +163,19 @@ def test_a_missing_command_is_to_be_installed(gap: GapState, settle: str) -> Non
     assert only(evaluate([rule()], host(port, gaps={origin: gap}))).settle == (settle,)
 
 
+@pytest.mark.parametrize(
+    ("command", "settle"),
+    [
+        ("nvme smart-log -o json", "install nvme-cli"),
+        ("storcli64 /call show all J nolog", "install storcli or perccli"),
+    ],
+)
+def test_a_program_is_named_by_what_brings_it(command: str, settle: str) -> None:
+    port = Port(origin=f"command: {command}", name="p9", origins={"width": f"command: {command}"})
+    finding = only(evaluate([rule()], host(port, gaps={port.origin: "absent"})))
+    assert finding.settle == (settle,)
+
+
 def test_what_the_job_does_not_tell_is_an_option() -> None:
     asked = rule(each=None, fails="job.ranks > 8", says="many")
     assert only(evaluate([asked], host())).settle == ("give --ranks",)
