@@ -46,7 +46,7 @@ class Controller(Facts):
         None
     )
     protection_state: Annotated[str | None, "the tool's word for it, in small letters"] = None
-    protection_ok: Annotated[bool | None, "would keep writes over a power loss now"] = None
+    protection_ok: Annotated[bool | None, "would keep writes over a power loss now; false without protection"] = None
     drives: Annotated[tuple[VirtualDrive, ...] | None, "virtual drives"] = None
 
 

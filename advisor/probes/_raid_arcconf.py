@@ -73,7 +73,7 @@ def parse_controller(text: str, origin: str, number: int) -> Controller | None:
         has_cache=caches(drives, _has_cache(found, memory)),
         protection_present=present,
         protection_state=state if present else None,
-        protection_ok=state in ("optimal", "ready", "ok") if present else None,
+        protection_ok=None if present is None else state in ("optimal", "ready", "ok"),
         drives=drives,
     )
 

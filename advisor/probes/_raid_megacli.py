@@ -69,6 +69,8 @@ def _controller(
     card = _pairs(about)
     drives = tuple(_drives(lines, origins["drives"]))
     present, state, fine = parse_battery(battery)
+    if present is None and parse_yes(card.get("bbu")) is False:
+        present, fine = False, False
     memory = told(card.get("memory size"))
     of_battery = dict.fromkeys(("protection_present", "protection_state", "protection_ok"), origins["battery"])
     of_card = dict.fromkeys(("model", "firmware", "has_cache", "status"), origins["about"])
@@ -80,7 +82,7 @@ def _controller(
         firmware=told(card.get("fw package build")),
         mode="raid",
         has_cache=caches(drives, None if memory is None else not re.match(r"0+ ?[KMG]?B?$", memory)),
-        protection_present=parse_yes(card.get("bbu")) if present is None else present,
+        protection_present=present,
         protection_state=state,
         protection_ok=fine,
         drives=drives,
@@ -105,11 +107,11 @@ def parse_battery(lines: list[str] | None) -> tuple[bool | None, str | None, boo
     if lines is None:
         return None, None, None
     if any("hardware component is not present" in line.lower() for line in lines):
-        return False, None, None
+        return False, None, False
     pairs = _pairs(lines)
     answers = {key: parse_yes(pairs.get(key)) for key in _BAD}
     if answers["battery pack missing"]:
-        return False, None, None
+        return False, None, False
     state = small(pairs.get("battery state"))
     if state is None and all(answer is None for answer in answers.values()):
         return None, None, None

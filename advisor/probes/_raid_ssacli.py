@@ -114,6 +114,7 @@ def _controller(card: _Card, origin: str, tool: str) -> Controller:
     mode = small(card.pairs.get("Controller Mode")) or ("hba" if "(HBA Mode)" in card.rest else "raid")
     state = small(card.pairs.get("Battery/Capacitor Status"))
     board, count = parse_yes(card.pairs.get("Cache Board Present")), told(card.pairs.get("Battery/Capacitor Count"))
+    present = count != "0" if count is not None else None if state is None else True
     if board is None and "Controller Status" in card.pairs:
         # Every answer with a controller's status has one of its cache too, if there is a cache.
         board = "Cache Status" in card.pairs
@@ -127,9 +128,9 @@ def _controller(card: _Card, origin: str, tool: str) -> Controller:
         status=small(card.pairs.get("Controller Status")),
         mode=mode if mode in ("raid", "hba", "mixed") else None,
         has_cache=caches(drives, board),
-        protection_present=count != "0" if count is not None else None if state is None else True,
+        protection_present=present,
         protection_state=state,
-        protection_ok=None if state is None else state == "ok",
+        protection_ok=False if present is False else None if state is None else state == "ok",
         drives=drives,
     )
 

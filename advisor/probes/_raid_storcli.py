@@ -124,7 +124,7 @@ def _controller(number: str, data: Data, origin: str, tool: str) -> Controller:
         has_cache=caches(drives or (), None if memory is None else not re.match(r"0+ ?[KMGT]?B?$", memory)),
         protection_present=present,
         protection_state=state,
-        protection_ok=None if state is None else state.startswith("optimal"),
+        protection_ok=False if present is False else None if state is None else state.startswith("optimal"),
         drives=drives,
     )
 

@@ -392,7 +392,7 @@ def test_values_of_other_types_are_not_told() -> None:
 
 def test_no_cachevault_is_no_protection() -> None:
     (card,) = parse_controllers(answer(storcli("RAWBD", None)), "o", "storcli64")
-    assert (card.protection_present, card.protection_state, card.protection_ok) == (False, None, None)
+    assert (card.protection_present, card.protection_state, card.protection_ok) == (False, None, False)
     assert drive_of(card).write_policy == ALWAYS_WRITE_BACK
 
 
@@ -568,7 +568,7 @@ def test_levels_of_megacli(text: str, depth: str, level: str | None) -> None:
         (["Battery State: Degraded(Need Attention)"], (True, "degraded(need attention)", False)),
         (["Battery State: Optimal", "Learn Cycle Active : Yes"], (True, "optimal", False)),
         (["Battery State: Optimal", "isSOHGood: No"], (True, "optimal", False)),
-        (["Battery Pack Missing : Yes"], (False, None, None)),
+        (["Battery Pack Missing : Yes"], (False, None, False)),
         (["Adapter 0: Get BBU Status Failed."], (None, None, None)),
         (None, (None, None, None)),
     ],
@@ -658,7 +658,7 @@ UNIT = ("Controller Cache Backup Unit Information", "Overall Backup Unit Status 
     [
         (ZMM, WHEN, ON, (True, True), WRITE_BACK, WRITE_BACK),
         (FAILED, WHEN, OFF, (True, False), WRITE_BACK, WRITE_THROUGH),
-        (NO_ZMM, ENABLED, ON, (False, None), ALWAYS_WRITE_BACK, ALWAYS_WRITE_BACK),
+        (NO_ZMM, ENABLED, ON, (False, False), ALWAYS_WRITE_BACK, ALWAYS_WRITE_BACK),
         (UNIT, "Write-cache setting : Disabled", OFF, (True, True), WRITE_THROUGH, WRITE_THROUGH),
         (FAILED, WHEN, "Write-cache mode : Disabled (write-through)", (True, False), WRITE_BACK, WRITE_THROUGH),
         (ZMM, "", "Write-cache mode : Enabled (write-back)", (True, True), None, WRITE_BACK),
@@ -671,7 +671,7 @@ def test_adaptec_cards(
     unit: tuple[str, str],
     setting: str,
     status: str,
-    protection: tuple[bool, bool | None],
+    protection: tuple[bool, bool],
     configured: str | None,
     current: str | None,
 ) -> None:

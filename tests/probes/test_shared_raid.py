@@ -56,17 +56,17 @@ def test_no_output_of_any_tool_makes_a_parser_raise() -> None:
 
 
 ADAPTEC = [
-    ("1", [None], False, None),
+    ("1", [None], False, False),
     ("2", [WRITE_BACK], True, True),
     ("3", [ALWAYS_WRITE_BACK], True, True),
-    ("86", [ALWAYS_WRITE_BACK], False, None),
+    ("86", [ALWAYS_WRITE_BACK], False, False),
     ("arcconf31000", [WRITE_BACK, WRITE_BACK], True, True),
     ("issue105", [WRITE_THROUGH], True, False),
-    ("issue128", [WRITE_THROUGH], False, None),
+    ("issue128", [WRITE_THROUGH], False, False),
     ("issue155", [ALWAYS_WRITE_BACK, ALWAYS_WRITE_BACK], None, None),
     ("issue31", [WRITE_THROUGH, WRITE_THROUGH, ALWAYS_WRITE_BACK], True, True),
-    ("issue47", [ALWAYS_WRITE_BACK], False, None),
-    ("issue67", [WRITE_THROUGH], False, None),
+    ("issue47", [ALWAYS_WRITE_BACK], False, False),
+    ("issue67", [WRITE_THROUGH], False, False),
     ("issue75", [WRITE_BACK, WRITE_BACK, WRITE_BACK], True, True),
 ]
 
@@ -126,7 +126,7 @@ def test_a_controller_without_virtual_drives_has_none() -> None:
         ("check_raid/data/megacli/issue45/MegaCli64-adpbbucmd.out", True, True),
         ("check_raid/data/megacli/issue49/battery", True, False),
         ("check_raid/data/megacli/issue91/9924031.txt", True, True),
-        ("check_raid/data/megacli/issue32/bbustatus.MegaCli-8.07.10-1", False, None),
+        ("check_raid/data/megacli/issue32/bbustatus.MegaCli-8.07.10-1", False, False),
         ("check_raid/data/megacli/issue32/bbustatus.MegaCli-8.01.06-1", None, None),
         ("netdata/megacli/mega-bbu-info-old.txt", True, True),
         ("netdata/megacli/mega-bbu-info-recent.txt", True, True),
