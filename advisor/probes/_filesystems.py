@@ -23,6 +23,10 @@ _CONTAINERS = re.compile(
 _DEV = re.compile(r"/dev/(?!shm$)")
 _SECRET = re.compile(r"pass|secret|cred|token|key|user|auth", re.IGNORECASE)
 _ADDRESSES = {"addr", "clientaddr", "fsid", "ip", "mon_addr", "mountaddr", "name", "srcaddr", "unc", "domain"}
+_FAR = re.compile(r"//|[^/]*://|[^/]*@|[^/=]+:/")
+"""A server, or an account at one: ``//server/share``, ``https://user:password@host/``, ``me@host:``, ``host:/export``."""
+_ACCOUNT = re.compile(r"[^/@]+@|[^/]*://")
+"""The value of an option that names a server or an account; ``@`` and ``/@home`` are subvolumes of btrfs."""
 _LAYERS = {"lowerdir", "lowerdir+", "datadir+", "upperdir", "workdir"}
 """Long and different in every container."""
 
@@ -55,7 +59,13 @@ def kept_options(options: Iterable[str]) -> dict[str, str]:
     return {name: value for name, _, value in pairs if not _is_private(name, value)}
 
 
+def names_server(source: str) -> bool:
+    """Whether the source of a mount names a server, whatever its type: helpers of mount have types of their own."""
+    return _FAR.match(source) is not None
+
+
 def _is_private(name: str, value: str) -> bool:
     if not value or name == "user_id":
         return name in _LAYERS
-    return name in _ADDRESSES or name in _LAYERS or _SECRET.search(name) is not None
+    hidden = name in _ADDRESSES or name in _LAYERS or _SECRET.search(name) is not None
+    return hidden or _ACCOUNT.match(value) is not None

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from advisor.host.base import Host
 from advisor.model.facts import Facts, Private, Volatile
-from advisor.probes._filesystems import is_passing, kept_options, kind_of
+from advisor.probes._filesystems import is_passing, kept_options, kind_of, names_server
 from advisor.probes._mountinfo import MOUNTINFO, MountLine, plain, read_mountinfo
 
 FSTAB = "/etc/fstab"
@@ -126,6 +126,7 @@ def _is_in(line: MountLine, outer: MountLine, by_number: Mapping[int, MountLine]
 
 def _mount(host: Host, line: MountLine, kind: str) -> Mount:
     options = kept_options((*line.super_options, *line.options))
+    far = kind in _REMOTE or names_server(line.source)
     read_only = "ro" in line.options or "ro" in line.super_options
     options.pop("rw" if read_only else "ro", None)
     return Mount(
@@ -133,8 +134,8 @@ def _mount(host: Host, line: MountLine, kind: str) -> Mount:
         point=line.point,
         fstype=line.fstype,
         kind=kind,
-        source=None if kind in _REMOTE else line.source,
-        remote=line.source if kind in _REMOTE else None,
+        source=None if far else line.source,
+        remote=line.source if far else None,
         device=line.device,
         folder=line.root,
         options=options,
@@ -197,13 +198,14 @@ def parse_fstab(text: str) -> tuple[FstabEntry, ...]:
 def _entry(number: int, words: list[str]) -> FstabEntry:
     kind = kind_of(words[2]) or "other"
     source = plain(words[0])
+    far = kind in _REMOTE or names_server(source)
     return FstabEntry(
         origin=FSTAB,
         line=number,
         point=plain(words[1]),
         fstype=words[2],
         kind=kind,
-        source=None if kind in _REMOTE else source,
-        remote=source if kind in _REMOTE else None,
+        source=None if far else source,
+        remote=source if far else None,
         options=kept_options(words[3].split(",") if len(words) > 3 else ()),
     )

@@ -64,10 +64,37 @@ def test_servers_and_addresses_stay_out_of_committed_files(tmp_path: Path) -> No
         "credentials=/etc/cifs,vers=3.1.1",
         "passwd_file=/root/.s3,access_token=t0,vers=3.1.1",
         "lowerdir=/a:/b,upperdir=/c,workdir=/d,vers=3.1.1",
+        "url=https://AKIA:tiger@bucket.example/,endpoint=http://192.0.2.1,vers=3.1.1",
+        "share=ann@filer,vers=3.1.1",
     ],
 )
 def test_credentials_and_layers_are_left_out(options: str) -> None:
     assert kept_options(options.split(",")) == {"vers": "3.1.1"}
+
+
+def test_subvolumes_are_not_accounts() -> None:
+    assert kept_options(["subvol=/@home", "subvol2=@"]) == {"subvol": "/@home", "subvol2": "@"}
+
+
+@pytest.mark.parametrize(
+    ("source", "kept"),
+    [
+        ("https://ann:tiger@dav.example/", False),
+        ("//filer/share", False),
+        ("ann@filer:", False),
+        ("filer:/export", False),
+        ("/dev/disk/by-path/pci-0000:00:1f.2", True),
+        ("UUID=1b2c", True),
+        ("tank/data@today", True),
+        ("LABEL=a:/b", True),
+    ],
+)
+def test_a_source_that_names_a_server_is_not_kept_whatever_its_type(tmp_path: Path, source: str, kept: bool) -> None:
+    mounted = f"{ROOT}60 20 0:50 / /data rw - davfs {source} rw\n"
+    mounts = read(write_tree(tmp_path, {MOUNTINFO: mounted, "/etc/fstab": f"{source} /data davfs rw 0 0\n"}))
+    assert mounts.fstab is not None
+    for found in (by_point(mounts)["/data"], mounts.fstab[0]):
+        assert (found.source, found.remote) == ((source, None) if kept else (None, source))
 
 
 def test_harmless_options_that_look_like_users_are_kept() -> None:
