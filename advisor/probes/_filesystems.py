@@ -24,7 +24,7 @@ _DEV = re.compile(r"/dev/(?!shm$)")
 _SECRET = re.compile(r"pass|secret|cred|token|key|user|auth", re.IGNORECASE)
 _ADDRESSES = {"addr", "clientaddr", "fsid", "ip", "mon_addr", "mountaddr", "name", "srcaddr", "unc", "domain"}
 _FAR = re.compile(r"//|[^/]*://|[^/]*@|[^/=]+:/")
-"""A server, or an account at one: ``//server/share``, ``https://user:password@host/``, ``me@host:``, ``host:/export``."""
+"""A server, or an account at one: ``//server/share``, ``https://me:password@host/``, ``me@host:``, ``host:/export``."""
 _ACCOUNT = re.compile(r"[^/@]+@|[^/]*://")
 """The value of an option that names a server or an account; ``@`` and ``/@home`` are subvolumes of btrfs."""
 _LAYERS = {"lowerdir", "lowerdir+", "datadir+", "upperdir", "workdir"}
