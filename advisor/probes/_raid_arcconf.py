@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from advisor.probes._raid import (
-    ALWAYS_WRITE_BACK,
     WRITE_BACK,
     WRITE_THROUGH,
     Controller,
@@ -150,8 +149,9 @@ def _segments(texts: object) -> Iterator[str]:
 def _policies(pairs: dict[str, str], card: dict[str, str]) -> tuple[str | None, str | None]:
     """Configured and current write policy.
 
-    Samples of what is configured: ``On when protected by battery/ZMM``; ``Enabled (write-back)``, which asks for no
-    protection; ``Disabled (write-through)``. What is done now is the status or, before it was called that, the mode.
+    Samples of what is configured: ``On when protected by battery/ZMM``; ``Enabled (write-back)``; ``Disabled
+    (write-through)``. Whether the second one caches without protection too is not documented where we could look, so
+    it is not called forced. What is done now is the status or, before it was called that, the mode.
     """
     if "caching" in pairs:
         return cached_policies(pairs["caching"], card.get("cache status"), card.get("no-battery write cache"))
@@ -161,7 +161,7 @@ def _policies(pairs: dict[str, str], card: dict[str, str]) -> tuple[str | None, 
     if setting is not None and "when protected" in setting:
         configured = WRITE_BACK
     elif enabled is not None:
-        configured = ALWAYS_WRITE_BACK if enabled else WRITE_THROUGH
+        configured = WRITE_BACK if enabled else WRITE_THROUGH
     now = parse_yes(pairs.get("write-cache status") or pairs.get("write-cache mode"))
     if now is None:
         return configured, None

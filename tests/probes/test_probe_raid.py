@@ -658,13 +658,13 @@ UNIT = ("Controller Cache Backup Unit Information", "Overall Backup Unit Status 
     [
         (ZMM, WHEN, ON, (True, True), WRITE_BACK, WRITE_BACK),
         (FAILED, WHEN, OFF, (True, False), WRITE_BACK, WRITE_THROUGH),
-        (NO_ZMM, ENABLED, ON, (False, False), ALWAYS_WRITE_BACK, ALWAYS_WRITE_BACK),
+        (NO_ZMM, ENABLED, ON, (False, False), WRITE_BACK, WRITE_BACK),
         (UNIT, "Write-cache setting : Disabled", OFF, (True, True), WRITE_THROUGH, WRITE_THROUGH),
         (FAILED, WHEN, "Write-cache mode : Disabled (write-through)", (True, False), WRITE_BACK, WRITE_THROUGH),
         (ZMM, "", "Write-cache mode : Enabled (write-back)", (True, True), None, WRITE_BACK),
         (ZMM, WHEN, "", (True, True), WRITE_BACK, None),
     ],
-    ids=["protected", "battery failed", "forced", "by choice", "older words", "no setting", "no status"],
+    ids=["protected", "battery failed", "caches without protection", "by choice", "older words", "no setting", "no status"],
 )
 def test_adaptec_cards(
     tmp_path: Path,
