@@ -664,7 +664,15 @@ UNIT = ("Controller Cache Backup Unit Information", "Overall Backup Unit Status 
         (ZMM, "", "Write-cache mode : Enabled (write-back)", (True, True), None, WRITE_BACK),
         (ZMM, WHEN, "", (True, True), WRITE_BACK, None),
     ],
-    ids=["protected", "battery failed", "caches without protection", "by choice", "older words", "no setting", "no status"],
+    ids=[
+        "protected",
+        "battery failed",
+        "caches without protection",
+        "by choice",
+        "older words",
+        "no setting",
+        "no status",
+    ],
 )
 def test_adaptec_cards(
     tmp_path: Path,
