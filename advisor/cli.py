@@ -1,10 +1,12 @@
 """The command line: one verb for each file of ``commands/``, imported only when it is used."""
 
 import ast
+import errno
 import os
 import signal
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -14,6 +16,8 @@ from advisor.errors import AdvisorError, InputError
 from advisor.inputs import printable
 
 _COMMANDS = Path(__file__).resolve().parent / "commands"
+_STREAM_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What a standard stream answers that can take no more; errors of files carry the file's name."""
 
 
 class Verbs(click.Group):
@@ -62,16 +66,27 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        error.show()
+        with suppress(OSError):  # as in _tell
+            error.show()
         return InputError.exit_status
     except (KeyboardInterrupt, click.exceptions.Abort):
-        click.echo("advisor: interrupted", err=True)
+        _tell("interrupted")
         return 130
     except AdvisorError as error:
-        click.echo(f"advisor: {_safe(str(error))}", err=True)
+        _tell(_safe(str(error)))
         return error.exit_status
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click makes of most broken pipes an exit with 1, which means findings here
         return _reader_gone()
+    except OSError as error:
+        if error.errno not in _STREAM_FULL or error.filename is not None:
+            raise
+        return _unwritable(error)
+
+
+def _tell(message: str) -> None:
+    """A message on standard error; where even that cannot be written, the exit status has to say it."""
+    with suppress(OSError):
+        click.echo(f"advisor: {message}", err=True)
 
 
 def _safe(message: str) -> str:
@@ -81,12 +96,36 @@ def _safe(message: str) -> str:
 
 def _reader_gone() -> int:
     """The status of a process whose reader (``| head``) has gone; keeps Python quiet about the unwritten rest."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _drop_unwritten()
     return 128 + signal.SIGPIPE
+
+
+def _unwritable(error: OSError) -> int:
+    """The status when standard output takes no more (a full disk)."""
+    _drop_unwritten()
+    _tell(f"cannot write to standard output: {error.strerror}")
+    return InputError.exit_status
+
+
+def _drop_unwritten() -> None:
+    """Lets the rest of standard output go nowhere, so that Python does not try again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _open_closed_streams() -> None:
+    """Gives standard streams that the caller closed (``>&-``) to /dev/null; the next file would be taken for them."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number: this one
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the process
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def main() -> None:
     """The entry point of the ``advisor`` command."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # A locale without UTF-8 must not turn an odd device name into a traceback.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -103,5 +142,5 @@ def _defect(error: Exception) -> int:
         traceback.print_exception(error)
     frame = traceback.extract_tb(error.__traceback__)[-1]
     told = f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"
-    click.echo(f"advisor: defect, please report it: {_safe(told)}; ADVISOR_TRACEBACK=1 shows more", err=True)
+    _tell(f"defect, please report it: {_safe(told)}; ADVISOR_TRACEBACK=1 shows more")
     return AdvisorError.exit_status
