@@ -20,6 +20,7 @@ from advisor.probes import (
     modules,
     net,
     numa,
+    nvme,
     pci,
     platform,
     rdma,
@@ -48,6 +49,7 @@ MODELS: tuple[tuple[str, type[Facts]], ...] = (
     (_PORT, rdma.Port),
     (f"{_PORT}/{_rdma_counters.COUNTERS}", _rdma_counters.PortCounters),
     (f"{_IRQ}/[0-9]*", irq.Vector),
+    (f"{nvme.ORIGIN}/*", nvme.NvmeController),
     (sysctl.ORIGIN, sysctl.Sysctl),
 )
 """Folders and the model whose marks name the files in them."""
@@ -72,6 +74,8 @@ FOLDERS: tuple[tuple[str, str], ...] = (
     (f"{_NET}/*/qos", ""),
     (f"{_NET}/*/ecn", ""),
     (f"{_NET}/*/ecn/roce_[nr]p/enable", "[0-7]"),
+    (nvme.ORIGIN, "*"),
+    (f"{nvme.ORIGIN}/*", ""),
     (_BLOCK, "*"),
     (block.CLASS, "*"),
     (f"{_BLOCK}/*/slaves", "*"),
