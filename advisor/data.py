@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+from advisor.errors import SourceError, TemplateError
+from advisor.inputs import printable, read_text
+
 _PACKAGE = Path(__file__).resolve().parent
+_TEMPLATE_LIMIT_BYTES = 1024 * 1024
 
 
 def rules_folder() -> Path:
@@ -20,7 +24,21 @@ def _folder(installed: str, in_checkout: str) -> Path:
     return inside if inside.is_dir() else _PACKAGE.parent / in_checkout
 
 
-def template_texts() -> dict[str, str]:
-    """Every shipped template by its path below the folder of templates, sorted."""
-    folder = templates_folder()
-    return {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in sorted(folder.rglob("*.j2"))}
+def template_texts(folder: Path | None = None) -> dict[str, str]:
+    """Every template by its path below ``folder`` (default: the shipped ones), sorted.
+
+    Raises TemplateError for one that cannot be read, and when there is none: a run would take its files away again.
+    """
+    folder = folder or templates_folder()
+    try:
+        texts = {
+            path.relative_to(folder).as_posix(): read_text(path, _TEMPLATE_LIMIT_BYTES)
+            for path in sorted(folder.rglob("*.j2"))
+        }
+    except SourceError as error:
+        raise TemplateError(str(error)) from None
+    if not texts:
+        raise TemplateError(
+            f"there is no template in {printable(folder)}; install advisor again, or restore the folder"
+        )
+    return texts

@@ -20,7 +20,7 @@ def render(templates: Mapping[str, str], context: Mapping[str, Any]) -> dict[str
 
     Raises TemplateError that names file and line of every wrong template.
     """
-    from jinja2 import TemplateSyntaxError
+    from jinja2 import TemplateNotFound, TemplateSyntaxError
 
     environment = _environment(templates)
     wrong, files = [], {}
@@ -31,6 +31,8 @@ def render(templates: Mapping[str, str], context: Mapping[str, Any]) -> dict[str
                 files[_path(name)] = _checked(template.render(context))
         except TemplateSyntaxError as error:
             wrong.append(f"{error.name or name}:{error.lineno}: {error.message}")
+        except TemplateNotFound as error:
+            wrong.append(f"{name}:{_line(error, templates)}: there is no template {str(error)!r}")
         except Exception as error:  # noqa: BLE001 - a template may raise whatever its expressions raise
             wrong.append(f"{name}:{_line(error, templates)}: {error or type(error).__name__}")
     if wrong:

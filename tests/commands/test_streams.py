@@ -27,15 +27,7 @@ def shell(line: str) -> subprocess.CompletedProcess[str]:
         ("ADVISOR explain no-such-key 2>/dev/full", 2),
         ("ADVISOR no-such-verb 2>/dev/full", 2),
     ],
-    ids=[
-        "no stdout",
-        "no stderr",
-        "none",
-        "error to none",
-        "error to a full disk",
-        "usage to a full disk",
-        "no reader",
-    ],
+    ids=["no stdout", "no stderr", "none", "error to none", "error to a full disk", "usage to a full disk"],
 )
 def test_a_stream_that_is_gone_leaves_the_exit_status(line: str, status: int) -> None:
     ended = shell(line)

@@ -33,7 +33,7 @@ def test_a_part_is_used_by_others_and_gives_no_file() -> None:
         ("{{ 1 / 0 }}", r"job/a\.j2:1: division by zero"),
         ("\n{{ ''.__class__.__mro__ }}", r"job/a\.j2:2: access to attribute '__class__'"),
         ("\n{{ x | no_such_filter }}", r"job/a\.j2:2: No filter named"),
-        ("{% include 'other.j2' %}", r"job/a\.j2:1: other\.j2"),
+        ("{% include 'other.j2' %}", r"job/a\.j2:1: there is no template 'other\.j2'"),
         ("a\n{{ '\x1b[31m' }}", r"job/a\.j2:1: line 2 of the result holds \\x1b"),
     ],
     ids=["syntax", "undefined", "zero", "sandbox", "filter", "include", "control character"],
