@@ -47,12 +47,19 @@ def write_out(out: str | Path, output: Output) -> Written:
 
     Raises InputError before anything is written: an edited file, a link that leaves OUT, a wrong advisor.lock.
     """
-    root = Path(out)
+    root = _named(out)
     try:
         return _write(root, output)
     except OSError as error:
         what = printable(error.filename or root)
         raise InputError(f"cannot write {what}: {error.strerror}; choose another folder with --out") from None
+
+
+def _named(out: str | Path) -> Path:
+    """OUT as a path. Raises InputError for an empty name, which a variable that is not set leaves of it."""
+    if not str(out):
+        raise InputError("--out names no folder: it is empty; give . for this one")
+    return Path(out)
 
 
 def former_lock(out: str | Path) -> Lock:
@@ -139,9 +146,10 @@ def _content(path: Path) -> bytes | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise InputError(f"{printable(path)} is in the way: it is no regular file; nothing was written")
     with os.fdopen(descriptor, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise InputError(f"{printable(path)} is in the way: it is no regular file; nothing was written")
         return stream.read(_LIMIT_BYTES)
 
 
@@ -154,6 +162,8 @@ def _replace_file(path: Path, data: bytes) -> None:
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), "wb") as stream:
             stream.write(data)
         os.replace(part, path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None  # nobody knows the name of the part
     finally:
         part.unlink(missing_ok=True)
 
@@ -176,7 +186,7 @@ def write_record(out: str | Path, path: str, text: str) -> bool:
 
     Raises InputError when that would end outside OUT or cannot be done.
     """
-    root = Path(out)
+    root = _named(out)
     data = text.encode("utf-8", "backslashreplace")
     try:
         _refuse_outside(root, path)

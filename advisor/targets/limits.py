@@ -21,6 +21,7 @@ _ITEMS = ("memlock", "nofile", "nproc", "stack", "core", "rtprio", "msgqueue", "
 _VALUE = re.compile(r"(0|[1-9][0-9]{0,18})|unlimited", re.ASCII)
 _KIB = 1024
 _NR_OPEN_DEFAULT = 1024 * 1024  # fs/file.c, sysctl_nr_open
+_FEWEST_FILES = 256
 UNLIMITED = "unlimited"
 
 
@@ -36,6 +37,8 @@ def wrong(key: str, value: Value) -> str | None:
     if parts[2] == "nofile" and plain(value) == UNLIMITED:
         # pam_limits then fails, and with it every login: no RLIMIT_NOFILE above fs.nr_open.
         return "nofile cannot be unlimited: the kernel refuses more than fs.nr_open, and logins then fail"
+    if parts[2] == "nofile" and int(plain(value)) < _FEWEST_FILES:
+        return f"with fewer than {_FEWEST_FILES} open files a login or its shell may not start"
     return None
 
 

@@ -16,6 +16,7 @@ from advisor.targets._values import plain, raised_numbers, unprintable
 SCOPE: Scope = "host"
 _KEY = re.compile(r"[a-z][a-z0-9_-]*(\.[A-Za-z0-9_-]+)+", re.ASCII)
 # The kernel reads 010 as eight and 0x0 as zero; a reader, and the list of what is never set, would not.
+_NUMBER = re.compile(r"-?[0-9]+", re.ASCII)
 _ODD_NUMBER = re.compile(r"[+-]?0[0-9xX].*|\+[0-9].*|-0", re.ASCII)
 
 
@@ -60,10 +61,19 @@ def cannot_take(snapshot: Snapshot, key: str, value: Value) -> str | None:
     """Why the kernel here does not have the key, or that it is not known whether it does."""
     found = seen(snapshot, key)
     if found.text is not None:
-        return None
+        return _unlike(found.text, text(key, value))
     if found.note == "absent":
         return f"this kernel has no {key}: there is no {found.path}"
     return f"it is not known whether this kernel has {key} ({found.path}: {found.note})"
+
+
+def _unlike(here: str, wanted: str) -> str | None:
+    """Why the kernel would refuse a value, or take a part of it: other than as many whole numbers as it holds now."""
+    numbers = [bool(_NUMBER.fullmatch(word)) for word in here.split()]
+    if not numbers or not all(numbers) or [bool(_NUMBER.fullmatch(word)) for word in wanted.split()] == numbers:
+        return None
+    held = "a whole number" if len(numbers) == 1 else f"{len(numbers)} whole numbers"
+    return f"the kernel holds {held} there ({here}), and {wanted!r} is not that"
 
 
 def set_by(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:

@@ -2,13 +2,14 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from advisor.errors import InputError
 from advisor.planning.lock import LOCK_NAME, content_hash
-from advisor.planning.write import Output, write_out
+from advisor.planning.write import Output, write_out, write_record
 
 CONF = "host/etc/sysctl.d/90-advisor.conf"
 
@@ -211,3 +212,32 @@ def test_no_part_of_a_file_is_left_when_a_replacement_fails(tmp_path: Path) -> N
     with pytest.raises(InputError):
         write_out(tmp_path, Output({}, {"observations.json": "1\n"}))
     assert [p.name for p in tmp_path.iterdir()] == ["observations.json"]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [lambda out: write_out(out, Output({"facts.json": "{}\n"})), lambda out: write_record(out, "facts.json", "{}\n")],
+    ids=["all", "record"],
+)
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda path: path.mkdir(), "facts.json is in the way"),
+        (lambda path: os.mkfifo(path), "facts.json is in the way"),
+    ],
+    ids=["folder", "fifo"],
+)
+def test_what_is_in_the_way_is_named(
+    tmp_path: Path, write: Callable[[Path], object], make: Callable[[Path], None], said: str
+) -> None:
+    make(tmp_path / "facts.json")
+    with pytest.raises(InputError, match=said):
+        write(tmp_path)
+
+
+def test_an_empty_name_is_not_this_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for write in (lambda: write_out("", Output({"report.md": "x\n"})), lambda: write_record("", "facts.json", "{}\n")):
+        with pytest.raises(InputError, match="--out names no folder"):
+            write()
+    assert files(tmp_path) == {}

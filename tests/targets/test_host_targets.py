@@ -263,6 +263,29 @@ def test_a_limit_is_never_lowered(seen: str, value: Value, expected: Value) -> N
     assert limits.raised("*/soft/memlock", seen, value) == expected
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "taken"),
+    [
+        ("vm.swappiness", 10, True),
+        ("vm.swappiness", "-1", True),
+        ("vm.swappiness", "abc", False),
+        ("vm.swappiness", "1 2", False),
+        ("net.ipv4.tcp_rmem", (4096, 131072, 33554432), True),
+        ("net.ipv4.tcp_rmem", "4096", False),
+        ("net.core.default_qdisc", "fq", True),
+    ],
+)
+def test_a_sysctl_takes_as_many_numbers_as_it_holds(key: str, value: Value, taken: bool) -> None:
+    told = sysctl.cannot_take(HOST, key, value)
+    assert (told is None) is taken
+    assert taken or "whole number" in str(told)
+
+
+def test_so_few_open_files_that_nobody_could_log_in_are_refused() -> None:
+    assert limits.wrong("*/soft/nofile", 256) is None
+    assert "may not start" in str(limits.wrong("*/soft/nofile", "255"))
+
+
 def test_more_open_files_than_the_kernel_allows_would_lock_everybody_out() -> None:
     assert limits.cannot_take(HOST, "*/hard/nofile", 1048576) is None
     assert "logins would fail" in (limits.cannot_take(HOST, "*/hard/nofile", 1048577) or "")
