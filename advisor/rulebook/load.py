@@ -62,6 +62,10 @@ def _files(folder: Path, problems: list[str]) -> Iterator[tuple[Path, str]]:
                     yield file, f"{name}/{file.stem}"
         elif name.endswith((".yaml", ".yml")) and not name.startswith("."):
             problems.append(f"{shown_path(place)}: a rule lies one folder down: <area>/<bad-pattern>.yaml")
+        elif place.is_symlink() and not place.exists():
+            problems.append(
+                f"{shown_path(place)}: the link leads nowhere, so that the rules it was to bring are missing"
+            )
     if count > FILES_LIMIT:
         problems.append(f"{shown_path(folder)}: {count} files are more than the {FILES_LIMIT} that are read")
 

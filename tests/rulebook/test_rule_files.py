@@ -164,6 +164,13 @@ def test_a_link_that_leaves_the_folder_is_refused(tmp_path: Path, name: str) -> 
         load_rules([tmp_path / "rules"], SECTIONS, ("sysctl",))
 
 
+@pytest.mark.parametrize("target", ["storage", "gone"], ids=["to itself", "to nothing"])
+def test_an_area_that_is_a_link_to_nowhere_does_not_lose_its_rules_silently(tmp_path: Path, target: str) -> None:
+    (tmp_path / "storage").symlink_to(target)
+    with pytest.raises(RuleError, match="storage: the link leads nowhere"):
+        load_rules([tmp_path], SECTIONS, ("sysctl", "env"))
+
+
 def test_a_link_inside_the_folder_is_followed(tmp_path: Path) -> None:
     load(tmp_path, GOOD, "..data/disk-full.yaml")
     (tmp_path / "rules" / "storage").mkdir()
