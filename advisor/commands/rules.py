@@ -48,10 +48,13 @@ def test_rules(folder: str | None, form: str, quiet: bool, no_color: bool) -> in
     from advisor.commands._pages import SCHEMA_VERSION
     from advisor.commands._rules import failed_examples, loaded
     from advisor.data import rules_folder
+    from advisor.errors import RuleError
     from advisor.inputs import printable
 
     shipped = folder is None or os.path.realpath(folder) == os.path.realpath(rules_folder())
     rules = loaded([rules_folder() if folder is None else folder], shipped=False)
+    if not rules:
+        raise RuleError(f"{printable(folder)}: there is no rule: nothing was tested; give the folder above <area>/")
     if not shipped:
         loaded([str(folder)])  # its names must not be those of shipped rules
     failed = failed_examples(rules)

@@ -207,3 +207,10 @@ def test_the_rules_of_a_site_must_have_names_of_their_own(tmp_path: Path, capsys
     copy.write_bytes(shipped.read_bytes())
     assert run(["rules", "test", str(tmp_path / "rules")]) == 2
     assert f"there is a rule {shipped.parent.name}/{shipped.stem} already" in capsys.readouterr().err
+
+
+def test_a_folder_without_rules_is_no_passed_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["rules", "test", str(tmp_path)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "there is no rule: nothing was tested" in said.err
