@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +20,7 @@ PAUSE_SECONDS = 0.01
 TEMPORARY = "t"
 """The folder in a trial's folder that its processes take for /tmp."""
 _PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
 _CLEANERS = (b"multiprocessing.resource_tracker", b"torch_shm_manager")
 """Programs of Python and PyTorch that remove named semaphores and shared memory once their clients have died."""
 
@@ -30,6 +30,36 @@ def become_reaper() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+@contextlib.contextmanager
+def orphans_ended() -> Iterator[None]:
+    """Inherits, while inside, what a killed supervisor leaves, and ends it: a workload can kill its own watcher.
+
+    What was a child of this process before is not touched. Inside, no other children may be started.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    reaper = ctypes.c_int()
+    libc.prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(reaper), 0, 0, 0)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    before = _children(os.getpid())
+    try:
+        yield
+    finally:
+        _end_orphans(before)
+        libc.prctl(_PR_SET_CHILD_SUBREAPER, reaper.value, 0, 0, 0)
+
+
+def _end_orphans(before: set[int]) -> None:
+    until = time.monotonic() + KILL_SECONDS
+    while (orphans := _children(os.getpid()) - before) and time.monotonic() < until:
+        for pid in orphans.union(*map(descendants, orphans)):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        for pid in orphans:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+        time.sleep(PAUSE_SECONDS)
 
 
 def start(python: str, folder: str) -> "subprocess.Popen[bytes]":

@@ -24,7 +24,7 @@ import advisor
 from advisor.errors import WorkloadError
 from advisor.model.trial import Config, Measurement
 from advisor.tuning.outcome import Ending, classify, ending_from, measurement_from
-from advisor.tuning.processes import TEMPORARY
+from advisor.tuning.processes import TEMPORARY, orphans_ended
 
 PACKAGE = Path(advisor.__file__).resolve().parent
 GRACE_SECONDS = 30.0
@@ -124,7 +124,7 @@ def describe_workload(request: TrialRequest, on_progress: Progress | None = None
 
 
 def _supervised(request: TrialRequest, task: str, on_progress: Progress | None) -> Ending:
-    with _trial_folder(request, task) as folder, _supervisor(folder) as process:
+    with orphans_ended(), _trial_folder(request, task) as folder, _supervisor(folder) as process:
         order = {
             "python": request.python,
             "folder": str(folder),

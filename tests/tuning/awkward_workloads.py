@@ -62,6 +62,20 @@ class KillsItsParent(Samples):
         time.sleep(1000)
 
 
+class KillsItsWatcher(Samples):
+    """With one worker: it ends the loading process, and then the supervisor, which has become its parent."""
+
+    def before(self, index):
+        os.kill(MAIN, signal.SIGKILL)
+        while os.getppid() == MAIN:
+            time.sleep(0.01)
+        with open(f"/proc/{os.getppid()}/cmdline", "rb") as command:
+            watched = b"trial_supervisor" in command.read()
+        if watched:
+            os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(1000)
+
+
 class KillsItself(Samples):
     def before(self, index):
         os.kill(os.getpid(), signal.SIGKILL)

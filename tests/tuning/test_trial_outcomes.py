@@ -225,6 +225,15 @@ def test_named_shared_memory_is_removed(case: str) -> None:
     assert (measured.outcome, measured.message) == ("ok", "")
 
 
+def test_a_workload_that_kills_its_watcher_is_ended_all_the_same(temporary: Path) -> None:
+    one = Config(num_workers=1, prefetch_factor=2, batch_size=4, persistent_workers=True)
+    measured = trial("KillsItsWatcher", one)
+    assert measured.outcome == "killed"
+    assert "watched over the trial" in measured.message
+    running = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
+    assert not [command for command in running if str(temporary) in command]
+
+
 def test_what_cannot_be_pickled_for_spawned_workers_is_explained() -> None:
     measured = trial("unpicklable_with_spawn", WORKERS)
     assert measured.outcome == "user-error"
