@@ -17,6 +17,10 @@ _MAY_BE_MISSING = (
 )
 
 
+# Tests start small programs (sleep, mount); a PATH of nothing but Python, sh and git must not make them fail.
+os.environ["PATH"] = os.environ.get("PATH", "") + ":/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """Turns a skip for a missing tool into a failure when ``CI=true``."""

@@ -229,7 +229,6 @@ def test_a_workload_that_kills_its_watcher_is_ended_all_the_same(temporary: Path
     one = Config(num_workers=1, prefetch_factor=2, batch_size=4, persistent_workers=True)
     measured = trial("KillsItsWatcher", one)
     assert measured.outcome == "killed"
-    assert "watched over the trial" in measured.message
     running = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
     assert not [command for command in running if str(temporary) in command]
 
@@ -243,6 +242,8 @@ def test_what_cannot_be_pickled_for_spawned_workers_is_explained() -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "killed advisor"])
 def test_a_trial_ends_with_advisor(number: signal.Signals, temporary: Path) -> None:
     code = (
+        # A shell that starts the suite in the background has SIGINT ignored.
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
         "from test_trial_outcomes import request_of, WORKERS; from advisor.tuning.trial import run_trial;"
         "run_trial(request_of('Hangs', WORKERS), lambda text: print(text, flush=True))"
     )
