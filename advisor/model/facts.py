@@ -7,12 +7,16 @@ fact's file (`evidence_path`). A list that was read and is empty is ``()``, a li
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 GapState = Literal["absent", "denied", "unsupported", "error", "timed out", "not captured"]
 """Why a path gave no value. Only ``absent`` is a fact about the host; all others mean that we do not know."""
+
+
+Seen = Literal["host", "own", "masked"]
+"""What a container sees of a fact: the host's value, its own (namespaced) one, or usually nothing."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,18 @@ class Private:
     """Mark: identifies the host or opens a door (serial, MAC, GUID, credential); never in a file meant for git."""
 
 
+@dataclass(frozen=True)
+class Root:
+    """Mark: only root can read it."""
+
+
+@dataclass(frozen=True)
+class SeenAs:
+    """Mark: what a container sees of this field, where it differs from its model's `Facts.seen`."""
+
+    seen: Seen
+
+
 class Facts(BaseModel):
     """What one folder, file or command of the host says.
 
@@ -51,6 +67,8 @@ class Facts(BaseModel):
     """Absolute path of the folder or file, or ``command: argv``, that the values were read from."""
     origins: dict[str, str] = {}
     """Exceptions from ``origin`` and the `File` marks: field name to the path its value was read from."""
+    seen: ClassVar[Seen | None] = None
+    """What a container sees of the fields; ``None``: the same as of the model that holds this one."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +78,8 @@ class FieldMarks:
     file: File | None = None
     volatile: bool = False
     private: bool = False
+    root: bool = False
+    seen: Seen | None = None
     about: str = ""
     others: tuple[Any, ...] = field(default=())
 
@@ -75,10 +95,13 @@ def marks(model: type[Facts]) -> Mapping[str, FieldMarks]:
 def _marks(metadata: list[Any]) -> FieldMarks:
     files = [m for m in metadata if isinstance(m, File)]
     texts = [m for m in metadata if isinstance(m, str)]
+    seen = [m.seen for m in metadata if isinstance(m, SeenAs)]
     return FieldMarks(
         file=files[0] if files else None,
         volatile=any(isinstance(m, Volatile) for m in metadata),
         private=any(isinstance(m, Private) for m in metadata),
+        root=any(isinstance(m, Root) for m in metadata),
+        seen=seen[0] if seen else None,
         about=texts[0] if texts else "",
     )
 

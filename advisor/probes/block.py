@@ -13,6 +13,7 @@ from typing import Annotated
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File
+from advisor.probes._collected import Collected
 from advisor.probes._sysfs import link_name, near_numa_node, pci_chain, quiet_names, quiet_text
 
 ORIGIN = "/sys/block"
@@ -100,6 +101,22 @@ class Block(Facts):
 
     devices: Annotated[tuple[BlockDevice, ...] | None, "by name"] = None
     md: Annotated[tuple[Array, ...] | None, "md arrays by name"] = None
+
+
+COLLECTED = Collected(
+    models=((f"{ORIGIN}/*", BlockDevice), (f"{ORIGIN}/*/md", Array), (f"{ORIGIN}/*/*[0-9]", Partition)),
+    folders=(
+        (ORIGIN, "*"),
+        (CLASS, "*"),
+        (f"{ORIGIN}/*/slaves", "*"),
+        (f"{ORIGIN}/*/holders", "*"),
+        (f"{ORIGIN}/*/device", "device driver numa_node transport model"),
+        (f"{ORIGIN}/*/device/device", "driver"),
+        (f"{ORIGIN}/*/device/scsi_disk", ""),
+        (f"{ORIGIN}/*/device/scsi_disk/*", "cache_type"),
+        ("/sys/class/nvme/*", "transport"),
+    ),
+)
 
 
 def read(host: Host) -> Block:

@@ -12,6 +12,7 @@ from typing import Annotated
 from advisor.host.base import Host
 from advisor.model.facts import Facts, GapState, Volatile
 from advisor.probes._cgroup_folders import CGROUP, CPUSET, Groups, Membership, groups_of, look, parse_cgroup, unseen
+from advisor.probes._collected import Collected
 from advisor.probes._cpulist import parse_cpulist
 from advisor.probes._mountinfo import read_mountinfo
 
@@ -54,6 +55,16 @@ class Cgroup(Facts):
     pids_limited: Annotated[bool | None, "whether the number of tasks is limited"] = None
     pids_max: Annotated[int | None, "the smallest limit of tasks; only when limited"] = None
     pids_current: Annotated[int | None, Volatile(), "tasks in the group whose limit binds"] = None
+
+
+FILES = (
+    *("cpu.max", "cpu.stat", "cpu.cfs_quota_us", "cpu.cfs_period_us", "cpuset.cpus.effective", "cpuset.mems.effective"),
+    *("cpuset.effective_cpus", "cpuset.effective_mems", "effective_cpus", "effective_mems", "cpuset.cpus"),
+    *("cpuset.mems", "cpus", "mems", "memory.max", "memory.high", "memory.current", "memory.events", "memory.stat"),
+    *("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.oom_control", "pids.max", "pids.current"),
+)
+"""The files read in each folder of this process's control groups, which the collector finds by itself."""
+COLLECTED = Collected(folders=(("/sys/fs/cgroup", ""),), files=("/proc/self/cpuset",))
 
 
 def read(host: Host) -> Cgroup:

@@ -8,7 +8,15 @@ from typing import Annotated
 from advisor.host.base import AFFINITY, Host
 from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File
-from advisor.probes._cpuinfo import CPUINFO, hypervisor_flag, read_architecture, read_first_cpu, read_processors
+from advisor.probes._collected import Collected
+from advisor.probes._cpuinfo import (
+    CPUINFO,
+    UNAME,
+    hypervisor_flag,
+    read_architecture,
+    read_first_cpu,
+    read_processors,
+)
 from advisor.probes._cpulist import numbered, parse_cpulist, parse_cpumask, read_cpulist
 
 ORIGIN = "/sys/devices/system/cpu"
@@ -78,6 +86,23 @@ class Cpu(Facts):
     vendor: Annotated[str | None, "GenuineIntel, AuthenticAMD, or ARM's implementer code"] = None
     architecture: Annotated[str | None, "x86_64, aarch64, ppc64le ..."] = None
     hypervisor_flag: Annotated[bool | None, "x86: the CPU says that it is virtual"] = None
+
+
+COLLECTED = Collected(
+    models=(
+        (ORIGIN, Cpu),
+        (f"{ORIGIN}/cpu[0-9]*", LogicalCpu),
+        (f"{ORIGIN}/cpufreq/policy*", Policy),
+        (f"{ORIGIN}/cpu[0-9]*/cpufreq", Policy),
+    ),
+    folders=(
+        (f"{ORIGIN}/cpu[0-9]*", "online"),
+        (f"{ORIGIN}/cpu[0-9]*/topology", " ".join(["core_id", *SIBLINGS, *PACKAGE_CPUS])),
+        (f"{ORIGIN}/cpufreq", ""),
+    ),
+    large_files=("/proc/cpuinfo", "/proc/self/status"),
+    commands=(UNAME,),
+)
 
 
 def read(host: Host) -> Cpu:

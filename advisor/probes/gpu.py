@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from advisor.host.base import ENVIRONMENT, NVML, Host
 from advisor.model.facts import Facts, File, Private, Volatile, marks
+from advisor.probes._collected import Collected
 from advisor.probes._pci_codes import GPU_VENDORS, class_and_vendor, kind_of
 from advisor.probes._sysfs import PCI_DEVICES, pci_addresses, quiet_names
 
@@ -98,6 +99,13 @@ class Gpu(Facts):
     open_kernel_module: Annotated[bool | None, "the open flavour of the NVIDIA kernel driver"] = None
     cuda_version: Annotated[str | None, "the newest that the driver supports"] = None
     peers: Annotated[tuple[Peer, ...] | None, "every pair of GPUs"] = None
+
+
+COLLECTED = Collected(
+    folders=(("/proc/driver/nvidia/gpus", ""), ("/proc/driver/nvidia/gpus/*", "information")),
+    files=("/proc/driver/nvidia/version",),
+    there=("/dev/kfd",),
+)
 
 
 def read(host: Host) -> Gpu:

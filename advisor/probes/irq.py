@@ -9,10 +9,11 @@ from typing import Annotated, Any, TypeVar
 
 from advisor.host.base import Host
 from advisor.model.facts import Facts, File, Volatile
+from advisor.probes._collected import Collected
 from advisor.probes._cpulist import numbered, parse_cpulist, parse_cpumask
 from advisor.probes._interfaces import NET, physical_interfaces
 from advisor.probes._interrupts import INTERRUPTS, Interrupt, read_interrupts
-from advisor.probes._irqbalance import Irqbalance, read_irqbalance
+from advisor.probes._irqbalance import FILES, SLICES, UNIT, WANTS, Irqbalance, read_irqbalance
 from advisor.probes._pci_codes import class_and_vendor, kind_of
 from advisor.probes._sysfs import PCI_DEVICES, link_name, pci_addresses
 
@@ -75,6 +76,22 @@ class Irq(Facts):
     devices: Annotated[tuple[IrqDevice, ...] | None, "NICs, NVMe drives and GPUs by PCI address"] = None
     irqbalance: Annotated[Irqbalance | None, "the daemon that moves interrupts"] = None
     steering: Annotated[tuple[Steering, ...] | None, "interfaces with hardware, by name"] = None
+
+
+COLLECTED = Collected(
+    models=((f"{ORIGIN}/[0-9]*", Vector),),
+    folders=(
+        (ORIGIN, ""),
+        (f"{NET}/*/queues", ""),
+        (f"{NET}/*/queues/rx-*", "rps_cpus rps_flow_cnt"),
+        (f"{NET}/*/queues/tx-*", "xps_cpus"),
+        *((folder, "") for folder in SLICES),
+        *((f"{folder}/{UNIT}", "cgroup.procs") for folder in SLICES),
+    ),
+    files=(*FILES, WANTS),
+    large_files=("/proc/interrupts",),
+    modes=(f"{ORIGIN}/[0-9]*/smp_affinity",),
+)
 
 
 def read(host: Host) -> Irq:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from advisor.host.base import Host, Limit
 from advisor.model.facts import Facts
+from advisor.probes._collected import Collected
 
 ORIGIN = "/proc/self/limits"
 STATUS = "/proc/self/status"
@@ -42,6 +43,9 @@ class Limits(Facts):
     nproc_hard_unlimited: bool | None = None
     nproc_hard: int | None = None
     may_lock_memory: Annotated[bool | None, "has CAP_IPC_LOCK: the memlock limit does not bind"] = None
+
+
+COLLECTED = Collected(large_files=("/proc/self/limits",))
 
 
 def read(host: Host) -> Limits:

@@ -10,6 +10,7 @@ from typing import Annotated
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File, Volatile
+from advisor.probes._collected import Collected
 from advisor.probes._meminfo import parse_meminfo, parse_vmstat
 
 MEMINFO = "/proc/meminfo"
@@ -80,6 +81,13 @@ class Memory(Facts):
     compact_stalls: Annotated[int | None, File("proc/vmstat"), Volatile(), "waits for compaction since boot"] = None
     numa_pte_updates: Annotated[int | None, File("proc/vmstat"), Volatile(), "NUMA balancing's work since boot"] = None
     oom_kills: Annotated[int | None, File("proc/vmstat"), Volatile(), "tasks killed for want of memory"] = None
+
+
+COLLECTED = Collected(
+    folders=(("/sys/module/zswap/parameters", "enabled"), (f"/{_THP}", "enabled defrag shmem_enabled")),
+    files=("/proc/swaps",),
+    large_files=("/proc/meminfo", "/proc/vmstat"),
+)
 
 
 def read(host: Host) -> Memory:

@@ -10,6 +10,7 @@ from advisor.host.base import Host, command_origin
 from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File
 from advisor.probes._cmdline import CMDLINE, read_cmdline, split_words
+from advisor.probes._collected import Collected
 from advisor.probes._dropins import Line, drop_ins, joined, lines_of
 
 ORIGIN = "/sys/module"
@@ -66,6 +67,17 @@ class Modules(Facts):
 
     modules: Annotated[tuple[Module, ...] | None, "by name"] = None
     options: Annotated[tuple[ModuleOption, ...] | None, "in the order in which modprobe adds them up"] = None
+
+
+COLLECTED = Collected(
+    folders=(
+        (ORIGIN, ""),
+        *((f"{ORIGIN}/{name}", "version initstate") for name in OF_INTEREST),
+        *((f"{ORIGIN}/{name}/parameters", "*") for name in OF_INTEREST),
+        *((folder, "*.conf") for folder in FOLDERS),
+    ),
+    files=("/proc/cmdline",),
+)
 
 
 def read(host: Host) -> Modules:

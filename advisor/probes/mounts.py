@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from advisor.host.base import Host
 from advisor.model.facts import Facts, Private, Volatile
+from advisor.probes._collected import Collected
 from advisor.probes._filesystems import is_passing, kept_options, kind_of, names_server
 from advisor.probes._mountinfo import MOUNTINFO, MountLine, plain, read_mountinfo
 
@@ -76,6 +77,9 @@ class Mounts(Facts):
     mounts: Annotated[tuple[Mount, ...] | None, "by mount point"] = None
     others: Annotated[tuple[OtherMount, ...] | None, Volatile(), "kernel interfaces and mounts of containers"] = None
     fstab: Annotated[tuple[FstabEntry, ...] | None, "in the order of the file"] = None
+
+
+COLLECTED = Collected(files=("/etc/fstab",))
 
 
 def read(host: Host) -> Mounts:

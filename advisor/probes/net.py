@@ -10,6 +10,7 @@ from typing import Annotated
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File
+from advisor.probes._collected import Collected
 from advisor.probes._interfaces import NET, device_of, interface_names
 from advisor.probes._sysfs import link_name, near_numa_node, pci_chain, quiet_text
 
@@ -45,6 +46,12 @@ class Net(Facts):
     """The network interfaces."""
 
     interfaces: Annotated[tuple[Interface, ...] | None, "those listed above, by name"] = None
+
+
+COLLECTED = Collected(
+    models=((f"{ORIGIN}/*", Interface),),
+    folders=((ORIGIN, "*"), (f"{ORIGIN}/*", "device"), (f"{ORIGIN}/*/device", "numa_node")),
+)
 
 
 def read(host: Host) -> Net:

@@ -9,6 +9,7 @@ from typing import Annotated
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File, Volatile
+from advisor.probes._collected import Collected
 from advisor.probes._cpulist import numbered, parse_cpumask, read_cpulist
 from advisor.probes._meminfo import parse_meminfo
 
@@ -34,6 +35,12 @@ class Numa(Facts):
 
     nodes: Annotated[tuple[Node, ...] | None, "online nodes by number"] = None
     with_cpus: Annotated[int | None, "nodes that have CPUs"] = None
+
+
+COLLECTED = Collected(
+    models=((f"{ORIGIN}/node[0-9]*", Node),),
+    folders=((ORIGIN, ""), (f"{ORIGIN}/node[0-9]*", "cpumap"), ("/sys/devices/system", "")),
+)
 
 
 def read(host: Host) -> Numa:

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from advisor.host.base import Host, Output, command_origin
 from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File, GapState, Private, Volatile
+from advisor.probes._collected import Collected
 from advisor.probes._sysfs import is_pci_address, pci_chain
 from advisor.probes._together import run_together
 
@@ -48,6 +49,9 @@ class Nvme(Facts):
     """The NVMe controllers."""
 
     controllers: Annotated[tuple[NvmeController, ...] | None, "by name"] = None
+
+
+COLLECTED = Collected(models=((f"{ORIGIN}/*", NvmeController),), folders=((ORIGIN, "*"), (f"{ORIGIN}/*", "")))
 
 
 def read(host: Host) -> Nvme:

@@ -10,6 +10,7 @@ from typing import Annotated, TypeVar
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File, Volatile
+from advisor.probes._collected import Collected
 from advisor.probes._pci_codes import class_and_vendor, kind_of, parse_hex
 from advisor.probes._sysfs import PCI_DEVICES, link_name, near_numa_node, pci_addresses, pci_chain
 
@@ -77,6 +78,17 @@ class Pci(Facts):
     devices: Annotated[tuple[Device, ...] | None, "those listed above, by address"] = None
     count: Annotated[int | None, "all PCI devices, those not listed too"] = None
     iommu_groups: Annotated[int | None, "IOMMU groups; 0: no IOMMU is at work"] = None
+
+
+COLLECTED = Collected(
+    models=((f"{PCI_DEVICES}/*", Device),),
+    folders=(
+        (PCI_DEVICES, "*"),
+        (f"{PCI_DEVICES}/*/msi_irqs", ""),
+        (IOMMU_GROUPS, ""),
+        (f"{IOMMU_GROUPS}/*", "type"),
+    ),
+)
 
 
 def read(host: Host) -> Pci:

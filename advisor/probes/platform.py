@@ -10,7 +10,8 @@ from advisor.host.base import Host, command_origin
 from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File
 from advisor.probes._cmdline import read_cmdline
-from advisor.probes._container import container_mark, in_container
+from advisor.probes._collected import Collected
+from advisor.probes._container import MARKS, container_mark, in_container
 from advisor.probes._cpuinfo import CPUINFO, hypervisor_flag, read_architecture, read_first_cpu
 from advisor.probes._mountinfo import read_mountinfo
 from advisor.probes._virtual import Firmware, Signs, cloud_of, hypervisor_of, virtual_of
@@ -61,6 +62,23 @@ class Platform(Facts):
     pressure_available: Annotated[bool | None, File("proc/pressure/cpu"), "the kernel measures pressure (PSI)"] = None
     tuned_profile: Annotated[str | None, File("etc/tuned/active_profile"), "profile that TuneD applies"] = None
     root_user: Annotated[bool | None, "the reader is root"] = None
+
+
+COLLECTED = Collected(
+    folders=(
+        ("/sys/class/dmi/id", "sys_vendor product_name bios_vendor chassis_asset_tag chassis_type"),
+        ("/sys/class/power_supply", "*"),
+        ("/sys/class/power_supply/*", "type scope"),
+    ),
+    files=(
+        *("/proc/cmdline", "/proc/version", "/proc/1/comm", "/proc/pressure/cpu", "/proc/sys/kernel/arch"),
+        *("/proc/sys/kernel/osrelease", "/proc/xen/capabilities", "/sys/hypervisor/type"),
+        *("/etc/tuned/active_profile", "/run/systemd/container"),
+    ),
+    large_files=("/proc/device-tree/hypervisor/compatible",),
+    there=tuple(path for path, _ in MARKS),
+    commands=(DETECT_VIRT,),
+)
 
 
 def read(host: Host) -> Platform:

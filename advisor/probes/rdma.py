@@ -9,7 +9,15 @@ from typing import Annotated
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File, Private, Volatile
-from advisor.probes._rdma_counters import HwCounter, PortCounters, read_hw_counters, read_port_counters
+from advisor.probes._collected import Collected
+from advisor.probes._rdma_counters import (
+    COUNTERS,
+    HW_COUNTERS,
+    HwCounter,
+    PortCounters,
+    read_hw_counters,
+    read_port_counters,
+)
 from advisor.probes._sysfs import link_name, near_numa_node, pci_chain
 
 ORIGIN = "/sys/class/infiniband"
@@ -72,6 +80,21 @@ class Rdma(Facts):
     devices: Annotated[tuple[RdmaDevice, ...] | None, "by name"] = None
     active_ports: Annotated[int | None, "ports in state ACTIVE, over all devices"] = None
     uverbs: Annotated[int | None, "device nodes that programs open (/dev/infiniband/uverbs*)"] = None
+
+
+_PORT = f"{ORIGIN}/*/ports/*"
+COLLECTED = Collected(
+    models=((f"{ORIGIN}/*", RdmaDevice), (_PORT, Port), (f"{_PORT}/{COUNTERS}", PortCounters)),
+    folders=(
+        (ORIGIN, "*"),
+        (f"{ORIGIN}/*", "device"),
+        (f"{ORIGIN}/*/device", "numa_node driver"),
+        (f"{ORIGIN}/*/ports", ""),
+        (f"{_PORT}/gids", "*"),
+        (f"{_PORT}/{HW_COUNTERS}", "*"),
+        (NODES, ""),
+    ),
+)
 
 
 def read(host: Host) -> Rdma:

@@ -13,6 +13,7 @@ from typing import Annotated
 from advisor.host.base import Host, Output, command_origin
 from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File, GapState
+from advisor.probes._collected import Collected
 from advisor.probes._interfaces import NET, physical_interfaces
 from advisor.probes._sysfs import quiet_names, quiet_text
 from advisor.probes._together import run_together
@@ -66,6 +67,18 @@ class Roce(Facts):
     """The Ethernet interfaces that do RDMA."""
 
     interfaces: Annotated[tuple[RoceInterface, ...] | None, "by name"] = None
+
+
+COLLECTED = Collected(
+    models=((f"{NET}/*", RoceInterface),),
+    folders=(
+        (f"{NET}/*/device/infiniband", ""),
+        (f"{NET}/*/qos", ""),
+        (f"{NET}/*/ecn", ""),
+        (f"{NET}/*/ecn/roce_[nr]p/enable", "[0-7]"),
+        ("/sys/class/infiniband/*/tc/1", "traffic_class"),
+    ),
+)
 
 
 def read(host: Host) -> Roce:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from advisor.host.base import Host
 from advisor.model.facts import Facts, Volatile
+from advisor.probes._collected import Collected
 from advisor.probes._cpulist import read_cpulist
 
 ORIGIN = "/proc/net/softnet_stat"
@@ -50,6 +51,9 @@ class Softnet(Facts):
     time_squeeze: Annotated[int | None, Volatile(), "rounds that ended with work left"] = None
     flow_limit_drops: Annotated[int | None, Volatile(), "packets of flows that took more than their share"] = None
     cpus: Annotated[tuple[SoftnetCpu, ...] | None, Volatile(), "each online CPU"] = None
+
+
+COLLECTED = Collected(large_files=(ORIGIN,))
 
 
 def read(host: Host) -> Softnet:

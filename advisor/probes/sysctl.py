@@ -9,6 +9,7 @@ from typing import Annotated
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File, Volatile, marks
+from advisor.probes._collected import Collected
 from advisor.probes._dropins import Line, drop_ins, joined, lines_of
 
 ORIGIN = "/proc/sys"
@@ -115,6 +116,14 @@ class Sysctl(Facts):
     configured: Annotated[
         tuple[SysctlLine, ...] | None, "assignments of the sysctl.d files in the order in which they are applied"
     ] = None
+
+
+COLLECTED = Collected(
+    models=((ORIGIN, Sysctl),),
+    folders=tuple((folder, "*.conf") for folder in FOLDERS),
+    files=(SYSCTL_CONF,),
+    there=SYSTEMD,
+)
 
 
 def read(host: Host) -> Sysctl:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from advisor.cli import run
-from advisor.commands._collected import FOLDERS, rules, script
+from advisor.commands._collected import declared, rules, script
 from advisor.discover import units
 from advisor.host.base import Host
 from advisor.host.captured import open_root
@@ -468,4 +468,9 @@ def test_its_archive_is_redacted_by_capture(tmp_path: Path) -> None:
 def test_no_folder_is_declared_twice() -> None:
     folders = [line.split("\t")[1] for line in rules() if line.startswith("D\t")]
     assert len(folders) == len(set(folders))
-    assert {folder for folder, _ in FOLDERS} <= set(folders)
+    assert {folder for one in declared() for folder, _ in one.folders} <= set(folders)
+
+
+def test_every_probe_of_the_machine_declares_what_it_reads() -> None:
+    silent = [name for name, module in units("probes").items() if not hasattr(module, "COLLECTED")]
+    assert silent == ["ethtool", "python", "raid", "shm"], "the collector asks for these by itself"
