@@ -8,12 +8,14 @@ https://docs.kernel.org/admin-guide/md.html
 
 import re
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
-from advisor.model.facts import Facts, File
+from advisor.model.facts import Facts, File, Root, Seen, Volatile
 from advisor.probes._collected import Collected
+from advisor.probes._lvm import LVS_ORIGIN, LogicalVolume, read_volumes
+from advisor.probes._md import MDSTAT, Array, Member, arrays_of_mdstat, read_arrays
 from advisor.probes._sysfs import link_name, near_numa_node, pci_chain, quiet_names, quiet_text
 
 ORIGIN = "/sys/block"
@@ -67,10 +69,47 @@ class BlockDevice(Facts):
     read_ahead_bytes: Annotated[int | None, File("queue/read_ahead_kb", scale=1024)] = None
     nr_requests: Annotated[int | None, File("queue/nr_requests"), "requests that may wait"] = None
     max_request_bytes: Annotated[int | None, File("queue/max_sectors_kb", scale=1024)] = None
+    no_merges: Annotated[
+        int | None, File("queue/nomerges"), "0 all merges of requests, 1 only the simplest, 2 none"
+    ] = None
+    rq_affinity: Annotated[
+        int | None, File("queue/rq_affinity"), "completion: 0 anywhere, 1 near the CPU that asked, 2 on that CPU"
+    ] = None
+    io_poll: Annotated[int | None, File("queue/io_poll"), "1: has queues that are polled"] = None
+    io_statistics: Annotated[bool | None, File("queue/iostats"), "counts requests, which costs a little each"] = None
+    write_throttle_microseconds: Annotated[
+        int | None,
+        File("queue/wbt_lat_usec", unknown=("-1",)),
+        "latency of reads that writeback is slowed down for; 0: never; unsupported without writeback throttling",
+    ] = None
+    logical_block_bytes: Annotated[int | None, File("queue/logical_block_size"), "smallest request"] = None
+    physical_block_bytes: Annotated[
+        int | None, File("queue/physical_block_size"), "smallest write without reading first"
+    ] = None
+    minimum_io_bytes: Annotated[int | None, File("queue/minimum_io_size"), "chunk of an array"] = None
+    optimal_io_bytes: Annotated[int | None, File("queue/optimal_io_size"), "stripe of an array; 0: not told"] = None
+    discard_granularity_bytes: Annotated[
+        int | None, File("queue/discard_granularity"), "smallest piece that can be discarded; 0: none can"
+    ] = None
+    discard_max_bytes: Annotated[int | None, File("queue/discard_max_bytes"), "0: no discard (TRIM)"] = None
+    force_unit_access: Annotated[bool | None, File("queue/fua"), "single writes can pass its cache"] = None
     write_cache: Annotated[
         str | None, File("queue/write_cache"), "write back or write through: whether the kernel flushes the cache"
     ] = None
     disk_cache: Annotated[str | None, "what a SCSI disk says of its cache: write back, write through ..."] = None
+    state: Annotated[
+        str | None, File("device/state", unknown=("",)), "SCSI: running, offline, blocked ...; NVMe: see nvme"
+    ] = None
+    firmware: Annotated[str | None, File("device/rev", unknown=("",)), "revision of a SCSI disk"] = None
+    vendor: Annotated[str | None, File("device/vendor", unknown=("",)), "of a SCSI disk"] = None
+    in_flight: Annotated[tuple[int, ...] | None, File("inflight"), Volatile(), "reads, writes being done"] = None
+    statistics: Annotated[
+        tuple[int, ...] | None,
+        File("stat"),
+        Volatile(),
+        "reads done, merged, sectors of 512 bytes, ms; the same of writes; in flight, ms busy, ms weighted; the four "
+        "of discards (since 4.18); flushes done, ms (since 5.5)",
+    ] = None
     removable: Annotated[bool | None, File("removable")] = None
     read_only: Annotated[bool | None, File("ro")] = None
     pci_address: Annotated[str | None, File("device"), "of the drive or its controller"] = None
@@ -83,39 +122,36 @@ class BlockDevice(Facts):
     dm_kind: Annotated[str | None, File("dm/uuid"), "LVM, CRYPT, mpath, part ..."] = None
 
 
-class Array(Facts):
-    """One md (software RAID) array, from its folder ``md`` in sysfs."""
-
-    name: str
-    level: Annotated[str | None, File("level", unknown=("",)), "raid0, raid1, raid5, linear ..."] = None
-    raid_disks: Annotated[int | None, File("raid_disks"), "members it should have"] = None
-    degraded: Annotated[int | None, File("degraded"), "members that are missing; raid0 has no such file"] = None
-    array_state: Annotated[str | None, File("array_state"), "clean, active, readonly, inactive ..."] = None
-    sync_action: Annotated[str | None, File("sync_action"), "idle, resync, recover, check, repair, frozen"] = None
-    chunk_bytes: Annotated[int | None, File("chunk_size")] = None
-    members: Annotated[tuple[str, ...] | None, "devices or partitions it is made of"] = None
-
-
 class Block(Facts):
     """The block devices."""
 
+    seen: ClassVar[Seen | None] = "host"
     devices: Annotated[tuple[BlockDevice, ...] | None, "by name"] = None
     md: Annotated[tuple[Array, ...] | None, "md arrays by name"] = None
+    lvm: Annotated[
+        tuple[LogicalVolume, ...] | None, Root(), "segments of LVM's logical volumes; none where nothing is LVM's"
+    ] = None
 
 
 COLLECTED = Collected(
-    models=((f"{ORIGIN}/*", BlockDevice), (f"{ORIGIN}/*/md", Array), (f"{ORIGIN}/*/*[0-9]", Partition)),
+    models=(
+        (f"{ORIGIN}/*", BlockDevice),
+        (f"{ORIGIN}/*/md", Array),
+        (f"{ORIGIN}/*/md/dev-*", Member),
+        (f"{ORIGIN}/*/*[0-9]", Partition),
+    ),
     folders=(
         (ORIGIN, "*"),
         (CLASS, "*"),
         (f"{ORIGIN}/*/slaves", "*"),
         (f"{ORIGIN}/*/holders", "*"),
-        (f"{ORIGIN}/*/device", "device driver numa_node transport model"),
+        (f"{ORIGIN}/*/device", "device driver numa_node transport model state rev vendor"),
         (f"{ORIGIN}/*/device/device", "driver"),
         (f"{ORIGIN}/*/device/scsi_disk", ""),
         (f"{ORIGIN}/*/device/scsi_disk/*", "cache_type"),
         ("/sys/class/nvme/*", "transport"),
     ),
+    files=(MDSTAT,),
 )
 
 
@@ -124,14 +160,26 @@ def read(host: Host) -> Block:
     names = host.names(ORIGIN)
     reals = _reals(host, names) if names is not None else _reals_of_class(host)
     if reals is None:
-        nothing = host.gaps.get(ORIGIN) == "absent"
-        return Block(origin=ORIGIN, devices=() if nothing else None, md=() if nothing else None)
+        nothing = () if host.gaps.get(ORIGIN) == "absent" else None
+        return Block(
+            origin=ORIGIN, devices=nothing, lvm=nothing, md=arrays_of_mdstat(host) or nothing, origins={"md": MDSTAT}
+        )
     folder = CLASS if names is None else ORIGIN
     kept = {name: real for name, real in reals.items() if not _LEFT_OUT.match(name) and not _NVME_PATH.match(name)}
     paths = [name for name in reals if _NVME_PATH.match(name)]
     devices = tuple(_device(host, f"{folder}/{name}", name, real, paths, reals) for name, real in kept.items())
-    arrays = tuple(_array(host, f"{folder}/{d.name}/md", d) for d in devices if d.kind == "md")
-    return Block(origin=folder, devices=devices, md=arrays)
+    arrays = {device.name: device for device in devices if device.kind == "md"}
+    return Block(
+        origin=folder,
+        devices=devices,
+        md=read_arrays(
+            host,
+            {name: f"{folder}/{name}/md" for name in arrays},
+            {name: device.slaves for name, device in arrays.items()},
+        ),
+        lvm=read_volumes(host, {d.dm_name: d.name for d in devices if d.dm_kind == "LVM" and d.dm_name}),
+        origins={"lvm": LVS_ORIGIN},
+    )
 
 
 def _reals(host: Host, names: tuple[str, ...]) -> dict[str, str]:
@@ -268,8 +316,3 @@ def _partition(host: Host, folder: str, name: str) -> Partition:
 def _device_names(host: Host, path: str) -> tuple[str, ...] | None:
     names = host.names(path)
     return None if names is None else tuple(name.replace("!", "/") for name in names)
-
-
-def _array(host: Host, folder: str, device: BlockDevice) -> Array:
-    # Where nothing can be missing (raid0, linear) the kernel has no files for it.
-    return read_fields(host, Array, folder, name=device.name, members=device.slaves)

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from advisor.host.captured import open_root
 from advisor.model.facts import evidence_path
+from advisor.model.snapshot import Snapshot, Source, committed_json
 from advisor.probes.block import Block, BlockDevice, is_physical, kind_of, parse_dm_kind, parse_scheduler, read
 from tests.trees import write_capture, write_link, write_tree
 
@@ -204,3 +206,50 @@ def test_drives_of_this_machine(kind: str, transport: str | None, real: str, phy
 )
 def test_makers_of_device_mapper_devices(uuid: str, kind: str | None) -> None:
     assert parse_dm_kind(uuid) == kind
+
+
+def test_queue_attributes_and_counters_are_read(tmp_path: Path) -> None:
+    files = {
+        "queue/nomerges": "2",
+        "queue/rq_affinity": "1",
+        "queue/fua": "1",
+        "queue/wbt_lat_usec": "75000",
+        "queue/io_poll": "0",
+        "queue/iostats": "1",
+        "queue/logical_block_size": "512",
+        "queue/physical_block_size": "4096",
+        "queue/minimum_io_size": "524288",
+        "queue/optimal_io_size": "1048576",
+        "queue/discard_granularity": "512",
+        "queue/discard_max_bytes": "0",
+        "inflight": "       1        2",
+        "stat": "    1    2    3    4    5    6    7    8    9   10   11",
+        "device/state": "running",
+        "device/rev": "SC60",
+        "device/vendor": "SEAGATE ",
+    }
+    device = by_name(read(write_tree(tmp_path, {f"{BLOCK}/sda/{n}": f"{text}\n" for n, text in files.items()})))["sda"]
+    assert (device.no_merges, device.rq_affinity, device.force_unit_access, device.io_poll) == (2, 1, True, 0)
+    assert (device.write_throttle_microseconds, device.io_statistics) == (75000, True)
+    assert (device.logical_block_bytes, device.physical_block_bytes) == (512, 4096)
+    assert (device.minimum_io_bytes, device.optimal_io_bytes) == (524288, 1048576)
+    assert (device.discard_granularity_bytes, device.discard_max_bytes) == (512, 0)
+    assert (device.in_flight, device.statistics) == ((1, 2), tuple(range(1, 12)))
+    assert (device.state, device.firmware, device.vendor) == ("running", "SC60", "SEAGATE")
+
+
+def test_a_device_without_writeback_throttling_does_not_answer(tmp_path: Path) -> None:
+    host = write_capture(tmp_path, {f"{BLOCK}/vda/size": "8\n"})
+    path = f"{BLOCK}/vda/queue/wbt_lat_usec"
+    with open(tmp_path / "errors.tsv", "a") as errors:
+        errors.write(f"{path}\tEINVAL\tdata\n")
+    host = open_root(str(tmp_path))
+    assert by_name(read(host))["vda"].write_throttle_microseconds is None
+    assert host.gaps[path] == "unsupported"
+
+
+def test_counters_stay_out_of_committed_files(tmp_path: Path) -> None:
+    facts = read(write_tree(tmp_path, {f"{BLOCK}/sda/stat": "1 2 3\n", f"{BLOCK}/sda/inflight": "4 5\n"}))
+    text = committed_json(Snapshot(Source(kind="tree"), {"block": facts}, {}))
+    assert "statistics" not in text
+    assert "in_flight" not in text
