@@ -4,8 +4,10 @@ from advisor.discover import units
 from advisor.host.collector import collector_script
 from advisor.host.view import NETWORK
 from advisor.model.facts import marks
-from advisor.probes import _filesystems, ethtool, modules
-from advisor.probes._collected import Collected
+from advisor.probes import _filesystems, ethtool, modules, nvme
+from advisor.probes._collected import Collected, Tool
+from advisor.probes._lvm import LVS
+from advisor.probes._md import MDADM
 from advisor.probes.cgroup import FILES as CGROUP_FILES
 
 CGROUP_KINDS = ("cgroup", "cgroup2", "cpuset")
@@ -49,8 +51,14 @@ def rules() -> tuple[str, ...]:
         *(f"D\t{folder}\t{' '.join(names)}" for folder, names in folders().items()),
         *(f"C\t{' '.join(argv)}" for one in all_of for argv in one.commands),
         *(f"M\t{path}" for one in all_of for path in one.modes),
+        *("\t".join(("T", *_words(tool))) for one in all_of for tool in one.tools),
     )
     return tuple(dict.fromkeys(lines))
+
+
+def _words(tool: Tool) -> tuple[str, ...]:
+    """Drivers, programs and each command of a tool."""
+    return tuple(" ".join(words) for words in (tool.drivers, tool.programs, *tool.commands))
 
 
 def script() -> str:
@@ -63,5 +71,8 @@ def script() -> str:
         "CGROUP_FILES": " ".join(CGROUP_FILES),
         "MODULES": " ".join(modules.OF_INTEREST),
         "ETHTOOL": " ".join(ethtool.OPTIONS),
+        "NVME": " ".join(nvme.QUESTIONS),
+        "MDADM": " ".join(MDADM),
+        "LVS": " ".join(LVS),
     }
     return collector_script(rules(), values)

@@ -7,8 +7,9 @@
 # advisor knows which names to take out).
 # shellcheck disable=SC2254,SC2086,SC2317 # words and patterns are split and matched on purpose; traps call functions
 
-MOST_SECONDS=${ADVISOR_COLLECTOR_SECONDS:-60}          # in all; what is not read by then is recorded as timed out
+MOST_SECONDS=${ADVISOR_COLLECTOR_SECONDS:-120}         # in all; what is not read by then is recorded as timed out
 JOB_SECONDS=${ADVISOR_COLLECTOR_JOB_SECONDS:-10}       # for each command
+TOOL_SECONDS=${ADVISOR_COLLECTOR_TOOL_SECONDS:-60}     # for each command of a RAID controller's tool: they wait for locks
 BATCH=250                                              # files that one cat reads
 MOST_BYTES=16777216                                    # of each large file
 OF_INTEREST='@MODULES@'
@@ -46,16 +47,18 @@ watch() {
         wait "$nap"
         total=$((total + 1)) doing=''
         { read -r doing < "$W/job"; } 2>/dev/null || :
+        # Its number, process and time.
+        number=${doing%% *} limit=${doing##* } target=${doing#* } target=${target% *}
         if ! kill -0 $$ 2>/dev/null; then
-            [ -z "$doing" ] || kill -9 "${doing#* }" 2>/dev/null
+            [ -z "$doing" ] || kill -9 "$target" 2>/dev/null
             rm -rf "$W"
             exit 0
         fi
         if [ -n "$doing" ] && [ "$doing" = "$last" ]; then same=$((same + 1)); else same=0 last=$doing; fi
         [ "$total" -ne "$MOST_SECONDS" ] || : > "$W/over"
-        if [ "$same" -ge "$JOB_SECONDS" ] || { [ -n "$doing" ] && [ "$total" -ge "$MOST_SECONDS" ]; }; then
-            printf '%s\n' "$doing" > "$W/late"
-            kill -9 "${doing#* }" 2>/dev/null
+        if [ "$same" -ge "${limit:-1}" ] || { [ -n "$doing" ] && [ "$total" -ge "$MOST_SECONDS" ]; }; then
+            printf '%s\n' "$number" > "$W/late"
+            kill -9 "$target" 2>/dev/null
             kill -USR1 $$ 2>/dev/null       # a process that waits for hardware does not go: stop waiting for it
             same=0
         fi
@@ -69,14 +72,13 @@ job() {
     if [ -n "$ERR" ]; then "$@" > "$OUT" 2> "$ERR" < /dev/null 8>&- &
     else "$@" > "$OUT" 2>&1 < /dev/null 8>&- & fi
     pid=$!
-    me="$jobs_done $pid"
-    printf '%s\n' "$me" > "$W/job"
+    printf '%s\n' "$jobs_done $pid $LIMIT" > "$W/job"
     while :; do
         wait "$pid"
         status=$? late=''
         [ "$status" -gt 128 ] || break
         { read -r late < "$W/late"; } 2>/dev/null || :
-        [ "$late" != "$me" ] || { status=124; break; }
+        [ "$late" != "$jobs_done" ] || { status=124; break; }
         kill -0 "$pid" 2>/dev/null || break
     done
     : > "$W/job"
@@ -256,7 +258,7 @@ errno_of() {
 }
 
 # Rules. D: folders to list, and files and links of them. F: one file. B: a large one. E: whether it is there.
-# M: permission bits. C: a command.
+# M: permission bits. C: a command. T: drivers, programs and commands of a tool.
 apply() {
     while IFS=$TAB read -r kind glob names; do
         case $kind in
@@ -265,6 +267,7 @@ apply() {
             B) large_file "$glob" ;;
             E) there "$glob" ;;
             M) MODES="$MODES $glob" ;;
+            T) TOOLS=$TOOLS$glob$TAB$names$NL ;;
             C) flush; set -f; set -- $glob; set +f; ask "$@" ;;
         esac
     done
@@ -363,17 +366,18 @@ there() {
     fi
 }
 
-# Keeps what a command prints.
+# Keeps what a command prints; 127 when there is no such program, 124 when it took too long.
 ask() {
-    if [ -e "$W/over" ]; then failed "command: $*" ETIMEDOUT run; return; fi
-    if ! command -v "$1" > /dev/null 2>&1; then failed "command: $*" ENOENT run; return; fi
+    if [ -e "$W/over" ]; then failed "command: $*" ETIMEDOUT run; return 124; fi
+    if ! command -v "$1" > /dev/null 2>&1; then failed "command: $*" ENOENT run; return 127; fi
     asked=$((asked + 1))
     base=$W/cmd/$asked
     OUT=$base.stdout ERR=$base.stderr
     job "$@"
-    if [ "$status" -eq 124 ]; then rm -f "$base".*; failed "command: $*" ETIMEDOUT run; return; fi
+    if [ "$status" -eq 124 ]; then rm -f "$base".*; failed "command: $*" ETIMEDOUT run; return 124; fi
     printf '%s\n' "$@" > "$base.argv"
     printf '%s\n' "$status" > "$base.rc"
+    return 0
 }
 
 # What the mount table says: what covers /proc and /sys, where control groups lie, which file systems are local.
@@ -492,6 +496,68 @@ commands() {
         for option in @ETHTOOL@; do ask ethtool "$option" "$name"; done
         ask ethtool --json -k "$name"
         ! [ -d "$folder/device/infiniband" ] || ask dcb pfc show dev "$name"
+    done
+}
+
+# What only root is told of drives, arrays and volumes. In its own folder: some tools leave logs where they stand.
+storage() {
+    [ "$(id -u)" = 0 ] && cd "$W" || return
+    for folder in "$ROOT"/sys/class/nvme/nvme*; do
+        name=${folder##*/} transport=
+        case $name in nvme|*[!a-z0-9]*) continue ;; esac
+        read -r transport < "$folder/transport" || :
+        [ "$transport" = pcie ] || continue
+        for question in @NVME@; do ask nvme "$question" -o json "/dev/$name"; done
+    done
+    for folder in "$ROOT"/sys/block/md*; do
+        name=${folder##*/}
+        case $name in md[0-9_]*) ;; *) continue ;; esac
+        case $name in *[!A-Za-z0-9_.-]*) ;; *) ask @MDADM@ "/dev/$name" ;; esac
+    done
+    for file in "$ROOT"/sys/block/dm-*/dm/uuid; do
+        uuid=; read -r uuid < "$file" || :
+        case $uuid in LVM-*) ask @LVS@; break ;; esac
+    done
+    LIMIT=$TOOL_SECONDS ANSWERED=
+    drivers
+    set -f; IFS=$NL; set -- $TOOLS; unset IFS
+    for line do tool "$line"; done
+    set +f
+    LIMIT=$JOB_SECONDS
+} 2> /dev/null
+
+# The drivers of RAID and SAS controllers, in DRIVERS.
+drivers() {
+    DRIVERS=' '
+    for folder in "$ROOT"/sys/bus/pci/devices/*; do
+        class=; read -r class < "$folder/class" || :
+        case $class in 0x0104*|0x0107*) ;; *) continue ;; esac
+        driver=$(readlink "$folder/driver") || continue
+        DRIVERS="$DRIVERS${driver##*/} "
+    done
+}
+
+# Asks the first program of a tool that is there, unless another has answered for the same drivers.
+tool() {
+    IFS=$TAB; set -- $1; unset IFS
+    case $NL$ANSWERED in *"$NL$1$NL"*) return ;; esac
+    needed=
+    for driver in $1; do
+        case $DRIVERS in *" $driver "*) needed=$1 ;; esac
+    done
+    [ -n "$needed" ] || return
+    programs=$2
+    shift 2
+    for program in $programs; do
+        ask "$program" $1
+        case $? in
+            127) continue ;;
+            124) ANSWERED=$ANSWERED$needed$NL; return ;;
+        esac
+        ANSWERED=$ANSWERED$needed$NL
+        shift
+        for words do ask "$program" $words; done
+        return
     done
 }
 
@@ -614,7 +680,8 @@ main() {
     mkdir "$W/fs" "$W/cmd"
     HEAD=$(printf abc | head -c 2 2>/dev/null) || HEAD=
     [ "$HEAD" = ab ] || HEAD=
-    FILES='' FOLDERS='' LATER='' LAST_LINK='' EXISTS='' MODES='' MODULES='' SEEN='' HIDDEN='' LOCAL='' CGROUPS='' FAR=''
+    FILES='' FOLDERS='' LATER='' LAST_LINK='' EXISTS='' MODES='' MODULES='' SEEN='' HIDDEN='' LOCAL='' CGROUPS='' FAR='' TOOLS=''
+    LIMIT=$JOB_SECONDS
     FILE_COUNT=0 jobs_done=0 asked=0 depth=0
     large_file /proc/self/mountinfo
     large_file /proc/self/cgroup
@@ -631,6 +698,7 @@ main() {
     flush
     sizes
     modes
+    storage
     [ -e "$ROOT/dev/nvidiactl" ] || [ -e "$ROOT/proc/driver/nvidia" ] || has_nvml || failed nvml ENOENT nvml
     mkdir "$W/out"
     about > "$W/out/advisor-capture.json"

@@ -6,6 +6,21 @@ from advisor.model.facts import Facts
 
 
 @dataclass(frozen=True)
+class Tool:
+    """Vendors' programs for controllers on the PCI bus, asked as root where one with such a driver is.
+
+    The first program that is there is asked all ``commands``; one that shares all its ``drivers`` with a tool that
+    answered is not asked.
+    """
+
+    drivers: tuple[str, ...]
+    programs: tuple[str, ...]
+    """Names or absolute paths."""
+    commands: tuple[tuple[str, ...], ...]
+    """The words after the program, of each command."""
+
+
+@dataclass(frozen=True)
 class Collected:
     """The files, listings and commands that a probe asks for, as shell patterns of absolute paths.
 
@@ -24,5 +39,7 @@ class Collected:
     """Paths that are only looked for."""
     commands: tuple[tuple[str, ...], ...] = ()
     """Command lines that are the same on every node."""
+    tools: tuple[Tool, ...] = ()
+    """What hardware RAID controllers are asked with."""
     modes: tuple[str, ...] = ()
     """Files whose permission bits are kept."""

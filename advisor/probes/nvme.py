@@ -19,7 +19,7 @@ from advisor.probes._together import run_together
 
 ORIGIN = "/sys/class/nvme"
 PROGRAM = "nvme"
-_QUESTIONS = ("id-ctrl", "smart-log")
+QUESTIONS = ("id-ctrl", "smart-log")
 _NAME = re.compile(r"nvme\d{1,6}")
 _NAMESPACE = re.compile(r"(nvme\d+)(?:c\d+)?(n\d+)")
 
@@ -103,20 +103,20 @@ def _ask(host: Host, names: Sequence[str]) -> dict[tuple[str, str], dict[str, An
     """The fields that nvme-cli tells, by question and controller, with ``origins``; one gap where it tells nothing."""
     if not names:
         return {}
-    together = {question: command_origin((PROGRAM, question, "-o", "json")) for question in _QUESTIONS}
+    together = {question: command_origin((PROGRAM, question, "-o", "json")) for question in QUESTIONS}
     state: GapState | None = "denied" if host.root_user is False else None
     if state is None:
         # Without the program, or where nothing was captured, no other drive will say more.
-        host.run(_command(_QUESTIONS[0], names[0]))
-        gap = host.gaps.pop(command_origin(_command(_QUESTIONS[0], names[0])), None)
+        host.run(_command(QUESTIONS[0], names[0]))
+        gap = host.gaps.pop(command_origin(_command(QUESTIONS[0], names[0])), None)
         state = gap if gap in ("absent", "not captured") else None
     if state is not None:
         for origin in together.values():
             host.missed(origin, state)
         return {
-            (question, name): _fields(question, None, together[question]) for question in _QUESTIONS for name in names
+            (question, name): _fields(question, None, together[question]) for question in QUESTIONS for name in names
         }
-    asked = [(question, name) for question in _QUESTIONS for name in names]
+    asked = [(question, name) for question in QUESTIONS for name in names]
     outputs = run_together(host, [_command(*one) for one in asked])
     return {one: _answer(host, one[0], _command(*one), output) for one, output in zip(asked, outputs, strict=True)}
 
@@ -169,7 +169,7 @@ def parse_number(value: object) -> int | None:
 def _with_answers(controller: NvmeController, answers: Mapping[tuple[str, str], Mapping[str, Any]]) -> NvmeController:
     update: dict[str, Any] = {}
     origins = dict(controller.origins)
-    for question in _QUESTIONS:
+    for question in QUESTIONS:
         answer = dict(answers.get((question, controller.name), {}))
         origins |= answer.pop("origins", {})
         update |= answer

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from advisor.host.base import Host, Output, command_origin
 from advisor.model.facts import Facts, GapState
 from advisor.probes import _raid_arcconf, _raid_megacli, _raid_ssacli, _raid_storcli
+from advisor.probes._collected import Collected, Tool
 from advisor.probes._pci_codes import class_and_vendor
 from advisor.probes._raid import Controller
 from advisor.probes._sysfs import PCI_DEVICES, link_name, pci_addresses
@@ -31,6 +32,8 @@ _MEGACLI = {
     "about": ("-AdpAllInfo", "-aAll", "-NoLog"),
 }
 _SMART_ARRAY = ("ctrl", "all", "show", "config", "detail")
+_PROGRAMS_LIKE_SSACLI = ("ssacli", "hpssacli", "hpacucli")
+_PROGRAMS_LIKE_ARCCONF = ("arcconf", "/usr/Arcconf/arcconf")
 _HBA_DRIVERS = ("mpt2sas", "mpt3sas", "mptsas", "isci", "mvsas", "pm80xx", "mpi3mr")
 _NO_CONTROLLERS = ("ahci", "vmd", "vmw_pvscsi", "nvme")
 """Drivers of what shares the class of RAID controllers and is none."""
@@ -200,7 +203,7 @@ def _ask_megacli(host: Host) -> tuple[tuple[Controller, ...], str]:
 
 
 def _ask_smart_array(host: Host, cards: int) -> tuple[tuple[Controller, ...], str]:
-    output = _run_first(host, ("ssacli", "hpssacli", "hpacucli"), _SMART_ARRAY)
+    output = _run_first(host, _PROGRAMS_LIKE_SSACLI, _SMART_ARRAY)
     if output is None:
         return _ask_microchip(host, cards)
     origin = command_origin(output.argv)
@@ -225,7 +228,7 @@ def _ask_microchip(host: Host, cards: int) -> tuple[tuple[Controller, ...], str]
 def _ask_adaptec(host: Host, cards: int) -> tuple[tuple[Controller, ...], str]:
     controllers = []
     for number in range(1, min(cards, MOST_CARDS) + 1):
-        output = _run_first(host, ("arcconf", "/usr/Arcconf/arcconf"), ("GETCONFIG", str(number), "AL", "nologs"))
+        output = _run_first(host, _PROGRAMS_LIKE_ARCCONF, _adaptec(number))
         if output is None:
             break
         one = _raid_arcconf.parse_controller(output.stdout, command_origin(output.argv), number)
@@ -236,7 +239,11 @@ def _ask_adaptec(host: Host, cards: int) -> tuple[tuple[Controller, ...], str]:
     return tuple(controllers), _ADAPTEC
 
 
-_ADAPTEC = command_origin(("arcconf", "GETCONFIG", "1", "AL", "nologs"))
+def _adaptec(number: int) -> tuple[str, ...]:
+    return ("GETCONFIG", str(number), "AL", "nologs")
+
+
+_ADAPTEC = command_origin((_PROGRAMS_LIKE_ARCCONF[0], *_adaptec(1)))
 _FAMILIES = {
     "megaraid": _Family(_ask_megaraid, command_origin((_PROGRAMS_LIKE_STORCLI[0], *_ALL))),
     "smart array": _Family(_ask_smart_array, command_origin(("ssacli", *_SMART_ARRAY))),
@@ -249,3 +256,19 @@ _FAMILY_OF = {
     "cciss": "smart array",
     "aacraid": "adaptec",
 }
+_MEGARAID_DRIVERS, _SMART_ARRAY_DRIVERS, _ADAPTEC_DRIVERS = (
+    tuple(driver for driver, family in _FAMILY_OF.items() if family == wanted) for wanted in _FAMILIES
+)
+
+COLLECTED = Collected(
+    tools=(
+        Tool(_MEGARAID_DRIVERS, _PROGRAMS_LIKE_STORCLI, (_ALL, _VIRTUAL_DRIVES)),
+        Tool(_MEGARAID_DRIVERS, _PROGRAMS_LIKE_MEGACLI, tuple(_MEGACLI.values())),
+        Tool(_SMART_ARRAY_DRIVERS, _PROGRAMS_LIKE_SSACLI, (_SMART_ARRAY,)),
+        Tool(
+            (*_ADAPTEC_DRIVERS, *_SMART_ARRAY_DRIVERS),
+            _PROGRAMS_LIKE_ARCCONF,
+            tuple(_adaptec(number) for number in range(1, MOST_CARDS + 1)),
+        ),
+    )
+)

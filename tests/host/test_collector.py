@@ -473,4 +473,4 @@ def test_no_folder_is_declared_twice() -> None:
 
 def test_every_probe_of_the_machine_declares_what_it_reads() -> None:
     silent = [name for name, module in units("probes").items() if not hasattr(module, "COLLECTED")]
-    assert silent == ["ethtool", "python", "raid", "shm"], "the collector asks for these by itself"
+    assert silent == ["ethtool", "python", "shm"], "the collector asks for these by itself"
