@@ -26,6 +26,8 @@ from advisor.host.states import state_of
 _LINKS_LIMIT = 40
 """As many links as Linux follows in one path (MAXSYMLINKS)."""
 
+_FIRST_BYTES = 4096
+"""As much as a file of sysfs holds; a regular file that gave less has no more."""
 Kind = Literal["file", "folder", "link", "other"]
 
 
@@ -72,8 +74,14 @@ class FolderStore:
 
     def content(self, path: str, limit: int) -> bytes:
         descriptor = os.open(self._place(path), os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as stream:
-            return stream.read(limit)
+        try:
+            first = os.read(descriptor, min(limit, _FIRST_BYTES))
+            if len(first) < min(limit, _FIRST_BYTES):
+                return first
+            with os.fdopen(descriptor, "rb", closefd=False) as stream:
+                return first + stream.read(limit - len(first))
+        finally:
+            os.close(descriptor)
 
     def children(self, path: str) -> Sequence[str]:
         return [text_of(os.fsencode(name)) for name in os.listdir(self._place(path))]
@@ -208,13 +216,19 @@ class Tree(Host):
         head, _, tail = path.rstrip("/").rpartition("/")
         if tail in ("", ".", ".."):
             return self._steps("", path, follow)
-        if head not in self._folders:
-            folder = self._steps("", head, True)
-            if folder.node is None or folder.node.kind != "folder":
-                lost = f"{folder.path}/{tail}"
-                return Found(lost, None, folder.loop)
-            self._folders[head] = folder.path
-        return self._steps(self._folders[head], tail, follow)
+        folder = self._folders.get(head)
+        if folder is None:
+            # Folders are often neighbours: the way to the last but one is known too.
+            near = 0 < head.count("/") < _LINKS_LIMIT and head.strip("/.")
+            found = self._walk(head) if near else self._steps("", head, True)
+            if found.node is None or found.node.kind != "folder":
+                return Found(f"{found.path}/{tail}", None, found.loop)
+            folder = self._folders[head] = found.path
+        here = f"{folder}/{tail}"
+        node = self.store.node(here)
+        if node is None or node.kind != "link" or not follow:
+            return Found(here, node)
+        return self._steps(folder, tail, follow)
 
     def _steps(self, at: str, path: str, follow: bool) -> Found:
         """One part of ``path`` after the other from the folder ``at``; ``..`` stops at the root."""
