@@ -3,10 +3,10 @@
     python benchmarks/probe_large_node.py [--rounds 5]
 
 The node lies in a temporary folder: 8 GPUs, 10 NICs, 8 NVMe drives, 256 CPUs, 4,000 interrupts; and the same CPUs
-with a quarter, a half and twice the devices. Each probing runs in a process of its own, whose peak memory is read; its time is
-that of probing and deriving (advisor's start is not in it), the best of the rounds. Prints a line for each size; exits
-1 when probing the full node takes more than 3 times the plain reading or 150 MB, or when the time grows faster than
-the node. Run it on a machine that does nothing else.
+with a quarter, a half and twice the devices. Each probing runs in a process of its own, whose peak memory is read; its
+time is that of probing and deriving (advisor's start is not in it), the best of the rounds. Prints a line for each
+size; exits 1 when probing the full node takes more than 3 times the plain reading or 150 MB, or when the time grows
+faster than the node. Run it on a machine that does nothing else.
 """
 
 import argparse
