@@ -55,16 +55,23 @@ _PLAIN_VARIABLE = re.compile(r"(?:CUDA|NCCL|OMP|GOMP|KMP|MKL|OPENBLAS|MALLOC|TOR
 _PLAIN_VALUE = re.compile(r"[\d,. :-]*|true|false|yes|no|on|off|[A-Z]{1,12}", re.IGNORECASE)
 _VERSIONS = re.compile(r"version|fw_ver|release|bios|/dmi/", re.IGNORECASE)
 """Where four numbers with dots between are no address."""
-_MOUNT_TABLES = re.compile(r"/proc/(?:[^/]+/)?(?:mountinfo|mounts)|/etc/fstab")
+_MOUNT_TABLES = re.compile(r"/proc/(?:[^/]+/)?(?:mountinfo|mounts|mountstats)|/etc/fstab")
 _CMDLINE = "/proc/cmdline"
 _CGROUPS = "/sys/fs/cgroup"
 _NAMED_TEXTS = re.compile(r"/proc/swaps|/proc/(?:[^/]+/)?(?:cgroup|cpuset)|.*/dm/name|/proc/cmdline")
 """Files of the kernel in which names that people gave stand."""
 _LABELLED = re.compile(
-    r"""(?im)^(?P<label>[^\n:="]*?"?(?:serial(?:[ _]?(?:number|no\.?))?|\bSN|WWN|host[ _]?name|unique[ _]id\w*)"?"""
-    r"""[ \t]*[:=][ \t]*"?)(?P<value>[^\s",][^\n",]*)"""
+    r"""(?im)^(?P<label>[^\n:="]*?"?(?:serial(?:[ _]?(?:number|no\.?))?|\bSN|WWID|WWN(?:[ ]port)?|host[ _]?name"""
+    r"""|unique[ _]id\w*|SAS[ ]address(?:\(\d+\))?|world[- ]wide[ ]name|MD_(?:DEV)?NAME|MD_UUID"""
+    r"""|\w*NQN|eui64|n?guid)"?[ \t]*[:=][ \t]*"?[ \t]*)(?P<value>[^\s",{\[][^\n",]*)"""
 )
 """Numbers and names that programs print, by the label before them. Samples: ``SN = S4EVNF0M``, ``"Serial No": "x"``"""
+_PRINTED_WWN = re.compile(r"(?:(?<![0-9a-zA-Z])|(?<=\b0x))[35][0-9a-fA-F]{15}(?![0-9a-zA-Z])")
+"""World-wide names as tools of drives and controllers list them, without a label."""
+_CCISS_DRIVE = re.compile(
+    r"(?m)^(?P<place>[ \t]*(?:b\d+t\d+ )?connector [^\n]{1,40}? bay \d+[ ]+\S+[ ]+\S+[ ]+)(?P<serial>\S+)"
+)
+"""A line of cciss_vol_status: place, vendor, model, serial number, firmware."""
 _CLOUD_TAGS = re.compile(r"Amazon EC2|OracleCloud\.com|7783-7084-3265-9085-8269-3286-77|No Asset (?:Tag|Information)|")
 """Asset tags that clouds use to tell themselves apart; others are the owner's numbers."""
 _EVERYDAY = frozenset((
@@ -302,6 +309,8 @@ class _Words:
     def output(self, text: str) -> str:
         """What a command printed, by form, by known names and by labels."""
         text = _LABELLED.sub(lambda found: found["label"] + self._once(found["value"].rstrip(), self.tokens.word), text)
+        text = _CCISS_DRIVE.sub(lambda found: found["place"] + self._once(found["serial"], self.tokens.word), text)
+        text = _PRINTED_WWN.sub(lambda found: self.tokens.digits(found[0]), text)
         return self.named(self.forms(text, False))
 
     def variable(self, name: str, text: str) -> str:
