@@ -20,7 +20,7 @@ from advisor.commands._cache import cache_folder
 from advisor.commands._interrupt import stoppable
 from advisor.commands._job import job_told
 from advisor.commands._measured import TUNING_FILE, Asked, Described, earlier, measure, resources, validity
-from advisor.commands._options import Duration, StepTime
+from advisor.commands._options import Duration, StepTime, sample_option
 from advisor.commands._rules import evaluated
 from advisor.commands._snapshot import derive, probe_host
 from advisor.commands._workload import describe, runner, wanted
@@ -56,6 +56,7 @@ class Options:
     global_batch: int | None
     ranks: int | None
     budget: float
+    sample: float | None
     max_trials: int | None
     step_time: float | None
     python: str | None
@@ -98,6 +99,7 @@ class Options:
     help=("Training processes on this node (default: its GPUs, else 1)."),
 )
 @click.option("--budget", type=Duration(), default="5m", show_default=True, help="Time to measure: 90s, 5m, 1h.")
+@sample_option
 @click.option(
     "--max-trials",
     type=click.IntRange(1, MOST_TRIALS),
@@ -141,7 +143,7 @@ def tune(options: Options) -> int:
     with stoppable():
         job = wanted(options.workload, options.data, options.python, options.step_time, options.budget, cache)
         described = describe(job)
-        snapshot, defects = probe_host(host)
+        snapshot, defects = probe_host(host, sample=options.sample)
         if not options.allow_busy:
             refuse_foreign_gpu_work(snapshot)
         snapshot = derive(snapshot, _job(snapshot, options, described))

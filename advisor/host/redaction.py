@@ -100,9 +100,12 @@ def known_names(host: Host) -> tuple[str, ...]:
     return tuple(sorted({name.strip() for name in names if name.strip()}))
 
 
-def redacted(recorder: Recorder, names: Iterable[str], key: bytes) -> Recorder:
-    """``recorder`` with tokens instead of what is private; ``names`` are known to be. ``key`` makes the tokens."""
-    words = _Words.of(recorder, names, Tokens(key))
+def redacted(recorder: Recorder, names: Iterable[str], key: bytes, first: Recorder | None = None) -> Recorder:
+    """``recorder`` with tokens instead of what is private; ``names`` are known to be. ``key`` makes the tokens.
+
+    ``first``: an earlier recording of the same machine, whose files tell names too.
+    """
+    words = _Words.of(first or recorder, names, Tokens(key))
     made = replace(recorder, gaps={}, answers={}, links={})
     for (question, asked), answer in recorder.answers.items():
         made.answers[question, _asked(words, asked)] = Answer(

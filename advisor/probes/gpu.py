@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from advisor.host.base import ENVIRONMENT, NVML, Host
-from advisor.model.facts import Facts, File, Private, Volatile, marks
+from advisor.model.facts import Counter, Facts, File, Private, Volatile, marks
 from advisor.probes._collected import Collected
 from advisor.probes._pci_codes import GPU_VENDORS, class_and_vendor, kind_of
 from advisor.probes._sysfs import PCI_DEVICES, pci_addresses, quiet_names
@@ -47,7 +47,7 @@ class GpuDevice(Facts):
     pcie_max_generation: Annotated[int | None, File("pcie_max_generation"), "of card and slot together"] = None
     pcie_max_width: Annotated[int | None, File("pcie_max_width"), "of card and slot together"] = None
     pcie_gpu_max_generation: Annotated[int | None, File("pcie_gpu_max_generation"), "of the card alone"] = None
-    pcie_replays: Annotated[int | None, File("pcie_replays"), Volatile(), "since the driver was loaded"] = None
+    pcie_replays: Annotated[int | None, File("pcie_replays"), Counter(), "since the driver was loaded"] = None
     power_limit_watts: Annotated[float | None, File("power_limit_milliwatts")] = None
     power_default_limit_watts: Annotated[float | None, File("power_default_limit_milliwatts")] = None
     power_enforced_limit_watts: Annotated[float | None, File("power_enforced_limit_milliwatts")] = None

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
-from advisor.model.facts import Facts, File, Volatile
+from advisor.model.facts import Counter, Facts, File, Volatile
 from advisor.probes._collected import Collected
 from advisor.probes._pci_codes import class_and_vendor, kind_of, parse_hex
 from advisor.probes._sysfs import PCI_DEVICES, link_name, near_numa_node, pci_addresses, pci_chain
@@ -67,9 +67,9 @@ class Device(Facts):
     iommu_type: Annotated[str | None, "identity (passes through), DMA or DMA-FQ (translated)"] = None
     virtual_function: Annotated[bool | None, "a part of an SR-IOV card; a VM cannot tell"] = None
     virtual_functions: Annotated[int | None, File("sriov_numvfs"), "how many of its own are in use"] = None
-    correctable_errors: Annotated[int | None, File("aer_dev_correctable"), Volatile(), "since boot"] = None
-    nonfatal_errors: Annotated[int | None, File("aer_dev_nonfatal"), Volatile(), "since boot"] = None
-    fatal_errors: Annotated[int | None, File("aer_dev_fatal"), Volatile(), "since boot"] = None
+    correctable_errors: Annotated[int | None, File("aer_dev_correctable"), Counter(), "since boot"] = None
+    nonfatal_errors: Annotated[int | None, File("aer_dev_nonfatal"), Counter(), "since boot"] = None
+    fatal_errors: Annotated[int | None, File("aer_dev_fatal"), Counter(), "since boot"] = None
 
 
 class Pci(Facts):
