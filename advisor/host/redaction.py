@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from advisor.host.base import Host, Output
+from advisor.host.pci_space import without_serials
 from advisor.host.recording import Answer, Recorder
 from advisor.host.tokens import Tokens
 
@@ -55,6 +56,8 @@ _PLAIN_VARIABLE = re.compile(r"(?:CUDA|NCCL|OMP|GOMP|KMP|MKL|OPENBLAS|MALLOC|TOR
 _PLAIN_VALUE = re.compile(r"[\d,. :-]*|true|false|yes|no|on|off|[A-Z]{1,12}", re.IGNORECASE)
 _VERSIONS = re.compile(r"version|fw_ver|release|bios|/dmi/", re.IGNORECASE)
 """Where four numbers with dots between are no address."""
+_PCI_SPACE = re.compile(rf"/sys/.*{_HEX}{{2}}:{_HEX}{{2}}\.[0-7]/config")
+"""A binary file, with the card's serial number in it."""
 _MOUNT_TABLES = re.compile(r"/proc/(?:[^/]+/)?(?:mountinfo|mounts|mountstats)|/etc/fstab")
 _CMDLINE = "/proc/cmdline"
 _CGROUPS = "/sys/fs/cgroup"
@@ -123,6 +126,8 @@ def _asked(words: "_Words", asked: object) -> object:
 
 def _answer(words: "_Words", question: str, answer: Answer) -> Any:
     value = answer.value
+    if question == "data" and value is not None and _PCI_SPACE.fullmatch(answer.place):
+        return without_serials(value)
     if question == "data" and value is not None:
         return words.content(answer.place, value.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
     if question == "names" and value is not None:
