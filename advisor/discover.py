@@ -28,7 +28,12 @@ def units(package: str) -> dict[str, ModuleType]:
 
 def probe_models() -> dict[str, type[Facts]]:
     """The fact model of each probe, by section name, read off the return annotation of its ``read``."""
-    return {name: _returned(module, "read") for name, module in units("probes").items()}
+    return {name: probe_model(module) for name, module in units("probes").items()}
+
+
+def probe_model(module: ModuleType) -> type[Facts]:
+    """The fact model of one probe."""
+    return _returned(module, "read")
 
 
 def derived_models() -> dict[str, type[Facts]]:

@@ -49,6 +49,7 @@ def rules() -> tuple[str, ...]:
         *(f"B\t{path}" for one in all_of for path in one.large_files),
         *(f"E\t{path}" for one in all_of for path in one.there),
         *(f"D\t{folder}\t{' '.join(names)}" for folder, names in folders().items()),
+        *(f"P\t{folder}" for one in all_of for folder in one.config_spaces),
         *(f"C\t{' '.join(argv)}" for one in all_of for argv in one.commands),
         *(f"M\t{path}" for one in all_of for path in one.modes),
         *("\t".join(("T", *_words(tool))) for one in all_of for tool in one.tools),

@@ -1,8 +1,14 @@
 """Values of options that more than one command takes."""
 
 import re
+from collections.abc import Callable
+from typing import TypeVar
 
 import click
+
+from advisor.model.snapshot import Snapshot
+
+_Command = TypeVar("_Command", bound=Callable[..., object])
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([smh]?)", re.ASCII)
@@ -34,6 +40,19 @@ class StepTime(Duration):
         if text.endswith("ms"):
             return super().convert(text.removesuffix("ms"), param, ctx) / 1000
         return super().convert(value, param, ctx)
+
+
+def sample_option(command: _Command) -> _Command:
+    """Adds ``--sample``."""
+    told = "Read counters again after this time, so that what grows is known: 5s, 1m."
+    return click.option("--sample", type=Duration(), metavar="TIME", help=told)(command)
+
+
+def no_second_reading(sample: float | None, snapshot: Snapshot) -> str | None:
+    """What to say when ``--sample`` was given and there is nothing to compare with."""
+    if sample is None or snapshot.sample is not None:
+        return None
+    return "--sample tells nothing here: a captured host can be read once only; capture it with --sample"
 
 
 def duration_text(seconds: float) -> str:

@@ -1,11 +1,11 @@
 """Checks the facts of this host (or a captured one) against the rules."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import click
 
-from advisor.commands._given import given_options
 from advisor.commands._job import job_options, job_told
+from advisor.commands._options import no_second_reading, sample_option
 from advisor.discover import unit_names
 from advisor.model.finding import SEVERITIES, Report
 
@@ -15,7 +15,7 @@ NEVER = "never"
 @click.command()
 @click.option("--root", metavar="DIR|TAR", help="A captured machine instead of this one.")
 @click.option("--facts", metavar="FILE", help="The facts.json of an earlier run instead of this machine.")
-@given_options
+@sample_option
 @job_options
 @click.option("--rules", multiple=True, metavar="DIR", help="Further rules: DIR/<area>/<bad-pattern>.yaml.")
 @click.option("--format", "form", type=click.Choice(unit_names("reports")), default="text", show_default=True)
@@ -31,7 +31,7 @@ NEVER = "never"
 def command(
     root: str | None,
     facts: str | None,
-    given: Mapping[str, str],
+    sample: float | None,
     ranks: int | None,
     data: str | None,
     checkpoints: str | None,
@@ -53,11 +53,14 @@ def command(
     from advisor.rulebook.evaluate import evaluate
 
     every = loaded(rules)  # a wrong rule is told before the host is read
-    snapshot, defects = snapshot_from(root, facts, given)
+    snapshot, defects = snapshot_from(root, facts, sample=sample)
     snapshot = derive(snapshot, job_told(snapshot, ranks, data, checkpoints))
     report = evaluate(every, snapshot)
     if not quiet:
         click.echo(unit("reports", form).text(report, snapshot, None, look_at(no_color)), nl=False)
+    note = no_second_reading(sample, snapshot)
+    if note is not None and not quiet:
+        click.echo(f"advisor: {note}", err=True)
     told = [f"probe {d.probe} failed: {d.error}" for d in defects] + list(report.defects)
     for defect in told:
         click.echo(f"advisor: {printable(defect)}", err=True)

@@ -6,7 +6,7 @@ that come within noise of the best. What was measured is used again until someth
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,10 @@ from advisor.commands import _summary
 from advisor.commands._assemble import asked_by, assemble
 from advisor.commands._busy import refuse_foreign_gpu_work, wait_until_quiet
 from advisor.commands._cache import cache_folder
-from advisor.commands._given import given_options
 from advisor.commands._interrupt import stoppable
 from advisor.commands._job import job_told
 from advisor.commands._measured import TUNING_FILE, Asked, Described, earlier, measure, resources, validity
-from advisor.commands._options import Duration, StepTime
+from advisor.commands._options import Duration, StepTime, sample_option
 from advisor.commands._rules import evaluated
 from advisor.commands._snapshot import derive, probe_host
 from advisor.commands._workload import describe, runner, wanted
@@ -54,10 +53,10 @@ class Options:
     workload: str
     data: str | None
     checkpoints: str | None
-    given: Mapping[str, str]
     global_batch: int | None
     ranks: int | None
     budget: float
+    sample: float | None
     max_trials: int | None
     step_time: float | None
     python: str | None
@@ -87,7 +86,6 @@ class Options:
 )
 @click.option("--data", metavar="PATH", help="Its data set; without it one is generated once.")
 @click.option("--checkpoints", metavar="PATH", help="Where the job writes its checkpoints: decides some rules.")
-@given_options
 @click.option(
     "--global-batch",
     type=click.IntRange(1, 1 << 30),
@@ -101,6 +99,7 @@ class Options:
     help=("Training processes on this node (default: its GPUs, else 1)."),
 )
 @click.option("--budget", type=Duration(), default="5m", show_default=True, help="Time to measure: 90s, 5m, 1h.")
+@sample_option
 @click.option(
     "--max-trials",
     type=click.IntRange(1, MOST_TRIALS),
@@ -144,7 +143,7 @@ def tune(options: Options) -> int:
     with stoppable():
         job = wanted(options.workload, options.data, options.python, options.step_time, options.budget, cache)
         described = describe(job)
-        snapshot, defects = probe_host(host, given=options.given)
+        snapshot, defects = probe_host(host, sample=options.sample)
         if not options.allow_busy:
             refuse_foreign_gpu_work(snapshot)
         snapshot = derive(snapshot, _job(snapshot, options, described))

@@ -5,7 +5,7 @@ Nothing here raises for what the machine hides: a missing value is ``None`` and 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from advisor.model.facts import GapState
@@ -51,6 +51,21 @@ class Limit:
     hard: int | None
 
 
+@dataclass(frozen=True)
+class Again:
+    """A second reading of a machine."""
+
+    host: "Host"
+    seconds: Mapping[str, float] | float
+    """How long after the first: by section of the facts, or one for all."""
+
+    def after(self, sections: Iterable[str]) -> dict[str, float]:
+        """How long after the first each of these sections was read again; those that were not are left out."""
+        if not isinstance(self.seconds, Mapping):
+            return dict.fromkeys(sections, self.seconds)
+        return {name: self.seconds[name] for name in sections if name in self.seconds}
+
+
 @dataclass
 class Host(ABC):
     """A machine. Methods return ``None`` for what cannot be had and record why under the path asked for."""
@@ -59,8 +74,6 @@ class Host(ABC):
     root_user: bool | None
     """Whether the reader is (was) root."""
     gaps: dict[str, GapState] = field(default_factory=dict)
-    given: Mapping[str, str] = field(default_factory=dict)
-    """Files about the machine that the user gave beside it: kind to text (see `advisor.probes._given`)."""
 
     @abstractmethod
     def data(self, path: str, limit: int = READ_LIMIT_BYTES) -> bytes | None:
@@ -109,6 +122,10 @@ class Host(ABC):
     @abstractmethod
     def nvml(self) -> Mapping[str, object] | None:
         """NVML's answers as plain JSON (see `advisor.host.nvml`); the gap stands under ``nvml``."""
+
+    def again(self) -> Again | None:
+        """The second reading that came with a captured machine; a live one is to be read again instead."""
+        return None
 
     def missed(self, path: str, state: GapState) -> None:
         """Records why there is no value."""

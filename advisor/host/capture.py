@@ -6,9 +6,9 @@ Layout: see `advisor.host.recording`.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from advisor.errors import SourceError
 from advisor.host.base import (
@@ -18,6 +18,7 @@ from advisor.host.base import (
     LIMITS,
     NVML,
     READ_LIMIT_BYTES,
+    Again,
     FileSystemUse,
     Limit,
     Output,
@@ -30,6 +31,8 @@ from advisor.inputs import printable
 from advisor.model.facts import GapState
 
 MARK = "advisor-capture.json"
+SAMPLE = "sample"
+"""The folder of a capture that holds a second reading of the counters: a capture itself."""
 CAPTURE_VERSION = 1
 _TEXT_LIMIT_BYTES = 64 * 1024 * 1024
 _MISFITS: Mapping[tuple[str, Kind], GapState] = {
@@ -54,6 +57,8 @@ class About(BaseModel):
     source: str = "live"
     """What was recorded; a plain tree's listings leave out what was not captured."""
     root_user: bool | None = None
+    seconds: dict[str, Annotated[float, Field(gt=0)]] | Annotated[float, Field(gt=0)] | None = None
+    """Of a second reading: how long after the first, in all or by section."""
 
 
 class Calls(BaseModel):
@@ -82,10 +87,11 @@ class Capture(Tree):
     outputs: Mapping[tuple[str, ...], Output] = field(default_factory=dict)
     failures: Mapping[tuple[str, str], GapState] = field(default_factory=dict)
     """Gap state by question and path; the question is empty where the capture does not say it."""
+    second: Again | None = None
     _absent: frozenset[str] = field(default=frozenset(), repr=False)
 
     @classmethod
-    def of(cls, store: Store, where: str) -> "Capture":
+    def of(cls, store: Store, where: str, is_second: bool = False) -> "Capture":
         """The capture in ``store``; ``where`` names it in errors. Raises SourceError."""
         about = _parsed(store, "/" + MARK, About, where)
         fs = store.node("/fs")
@@ -103,8 +109,12 @@ class Capture(Tree):
             lists_all=about.source != "tree",
             outputs=dict(_outputs(store, where)),
             failures=failures,
+            second=None if is_second else _second(store, where),
             _absent=frozenset(path for (_, path), state in failures.items() if state == "absent"),
         )
+
+    def again(self) -> Again | None:
+        return self.second
 
     def data(self, path: str, limit: int = READ_LIMIT_BYTES) -> bytes | None:
         found = self._walk(path)
@@ -217,6 +227,18 @@ class Capture(Tree):
         return False
 
 
+def _second(store: Store, where: str) -> Again | None:
+    """The second reading in a capture, if there is one."""
+    folder = store.node(f"/{SAMPLE}")
+    if folder is None or folder.kind != "folder" or store.node(f"/{SAMPLE}/{MARK}") is None:
+        return None
+    inner, place = store.below(f"/{SAMPLE}"), f"{where}/{SAMPLE}"
+    told = _parsed(inner, "/" + MARK, About, place).seconds
+    if told is None:
+        raise SourceError(f"{place}: {MARK}: seconds is missing: how long after the first this reading was")
+    return Again(Capture.of(inner, place, is_second=True), told)
+
+
 class _Recorded:
     """The files of a capture, and what is known to have been there without its content."""
 
@@ -245,6 +267,9 @@ class _Recorded:
 
     def children(self, path: str) -> Sequence[str]:
         return self.store.children("/fs" + path)
+
+    def below(self, path: str) -> Store:
+        return self.store.below("/fs" + path)
 
 
 def _parsed(store: Store, path: str, model: type[M], where: str) -> M:

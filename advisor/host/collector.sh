@@ -258,7 +258,7 @@ errno_of() {
 }
 
 # Rules. D: folders to list, and files and links of them. F: one file. B: a large one. E: whether it is there.
-# M: permission bits. C: a command. T: drivers, programs and commands of a tool.
+# P: folders of PCI devices. M: permission bits. C: a command. T: drivers, programs and commands of a tool.
 apply() {
     while IFS=$TAB read -r kind glob names; do
         case $kind in
@@ -266,6 +266,7 @@ apply() {
             F) one_file "$glob" ;;
             B) large_file "$glob" ;;
             E) there "$glob" ;;
+            P) config_spaces "$glob" ;;
             M) MODES="$MODES $glob" ;;
             T) TOOLS=$TOOLS$glob$TAB$names$NL ;;
             C) flush; set -f; set -- $glob; set +f; ask "$@" ;;
@@ -356,6 +357,27 @@ large_file() {
     if [ "$status" -eq 124 ]; then failed "$path" ETIMEDOUT; return; fi
     line=; read -r line < "$W/err" || :
     failed "$path" "$(errno_of "$line")" data
+}
+
+# Configuration spaces of the PCI devices that matter. They are binary, and to read that of a sleeping device wakes it.
+config_spaces() {
+    set -- $ROOT$1
+    for folder do
+        go "${folder#"$ROOT"}" || continue
+        code='' power=''
+        { read -r code < class; read -r power < power/runtime_status; } 2>/dev/null || :
+        case $code in 0x010[478]*|0x020[07]*|0x0280*|0x03*|0x0604*|0x0680*|0x12*) ;; *) continue ;; esac
+        case $power in suspend*) continue ;; esac
+        if ! [ -e config ]; then missing "$REAL/config"; continue; fi
+        [ -f config ] || continue
+        mkdir -p "$W/fs$REAL"
+        OUT=$W/fs$REAL/config ERR=$W/err
+        job cat config && continue
+        rm -f "$OUT"
+        if [ "$status" -eq 124 ]; then failed "$REAL/config" ETIMEDOUT; continue; fi
+        line=; read -r line < "$W/err" || :
+        failed "$REAL/config" "$(errno_of "$line")" data
+    done
 }
 
 there() {

@@ -10,6 +10,8 @@ A capture is a folder, or a tar of one::
                              statvfs: mount point to block size, blocks, blocks available, files, files free
                              limits:  name to soft and hard, null for unlimited
                              affinity, environment, nvml: as the Host gave them; missing when it gave none
+    sample/                  a second reading of the counters, laid out alike; its advisor-capture.json has seconds:
+                             how long after the first, by section of the facts or one number for all
     errors.tsv               path TAB errno [TAB question]: what gave no value; an errno's name, or a gap state where
                              none fits; question is data, names, link, real, exists, mode, run, statvfs, affinity,
                              environment, nvml or "limit <name>". In paths \\t, \\n and \\\\ are escaped.

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from advisor.host.base import Host, Output
+from advisor.host.pci_space import without_serials
 from advisor.host.recording import Answer, Recorder
 from advisor.host.tokens import Tokens
 
@@ -55,16 +56,25 @@ _PLAIN_VARIABLE = re.compile(r"(?:CUDA|NCCL|OMP|GOMP|KMP|MKL|OPENBLAS|MALLOC|TOR
 _PLAIN_VALUE = re.compile(r"[\d,. :-]*|true|false|yes|no|on|off|[A-Z]{1,12}", re.IGNORECASE)
 _VERSIONS = re.compile(r"version|fw_ver|release|bios|/dmi/", re.IGNORECASE)
 """Where four numbers with dots between are no address."""
-_MOUNT_TABLES = re.compile(r"/proc/(?:[^/]+/)?(?:mountinfo|mounts)|/etc/fstab")
+_PCI_SPACE = re.compile(rf"/sys/.*{_HEX}{{2}}:{_HEX}{{2}}\.[0-7]/config")
+"""A binary file, with the card's serial number in it."""
+_MOUNT_TABLES = re.compile(r"/proc/(?:[^/]+/)?(?:mountinfo|mounts|mountstats)|/etc/fstab")
 _CMDLINE = "/proc/cmdline"
 _CGROUPS = "/sys/fs/cgroup"
 _NAMED_TEXTS = re.compile(r"/proc/swaps|/proc/(?:[^/]+/)?(?:cgroup|cpuset)|.*/dm/name|/proc/cmdline")
 """Files of the kernel in which names that people gave stand."""
 _LABELLED = re.compile(
-    r"""(?im)^(?P<label>[^\n:="]*?"?(?:serial(?:[ _]?(?:number|no\.?))?|\bSN|WWN|host[ _]?name|unique[ _]id\w*)"?"""
-    r"""[ \t]*[:=][ \t]*"?)(?P<value>[^\s",][^\n",]*)"""
+    r"""(?im)^(?P<label>[^\n:="]*?"?(?:serial(?:[ _]?(?:number|no\.?))?|\bSN|WWID|WWN(?:[ ]port)?|host[ _]?name"""
+    r"""|unique[ _]id\w*|SAS[ ]address(?:\(\d+\))?|world[- ]wide[ ]name|MD_(?:DEV)?NAME|MD_UUID"""
+    r"""|\w*NQN|eui64|n?guid)"?[ \t]*[:=][ \t]*"?[ \t]*)(?P<value>[^\s",{\[][^\n",]*)"""
 )
 """Numbers and names that programs print, by the label before them. Samples: ``SN = S4EVNF0M``, ``"Serial No": "x"``"""
+_PRINTED_WWN = re.compile(r"(?:(?<![0-9a-zA-Z])|(?<=\b0x))[35][0-9a-fA-F]{15}(?![0-9a-zA-Z])")
+"""World-wide names as tools of drives and controllers list them, without a label."""
+_CCISS_DRIVE = re.compile(
+    r"(?m)^(?P<place>[ \t]*(?:b\d+t\d+ )?connector [^\n]{1,40}? bay \d+[ ]+\S+[ ]+\S+[ ]+)(?P<serial>\S+)"
+)
+"""A line of cciss_vol_status: place, vendor, model, serial number, firmware."""
 _CLOUD_TAGS = re.compile(r"Amazon EC2|OracleCloud\.com|7783-7084-3265-9085-8269-3286-77|No Asset (?:Tag|Information)|")
 """Asset tags that clouds use to tell themselves apart; others are the owner's numbers."""
 _EVERYDAY = frozenset((
@@ -93,9 +103,12 @@ def known_names(host: Host) -> tuple[str, ...]:
     return tuple(sorted({name.strip() for name in names if name.strip()}))
 
 
-def redacted(recorder: Recorder, names: Iterable[str], key: bytes) -> Recorder:
-    """``recorder`` with tokens instead of what is private; ``names`` are known to be. ``key`` makes the tokens."""
-    words = _Words.of(recorder, names, Tokens(key))
+def redacted(recorder: Recorder, names: Iterable[str], key: bytes, first: Recorder | None = None) -> Recorder:
+    """``recorder`` with tokens instead of what is private; ``names`` are known to be. ``key`` makes the tokens.
+
+    ``first``: an earlier recording of the same machine, whose files tell names too.
+    """
+    words = _Words.of(first or recorder, names, Tokens(key))
     made = replace(recorder, gaps={}, answers={}, links={})
     for (question, asked), answer in recorder.answers.items():
         made.answers[question, _asked(words, asked)] = Answer(
@@ -113,6 +126,8 @@ def _asked(words: "_Words", asked: object) -> object:
 
 def _answer(words: "_Words", question: str, answer: Answer) -> Any:
     value = answer.value
+    if question == "data" and value is not None and _PCI_SPACE.fullmatch(answer.place):
+        return without_serials(value)
     if question == "data" and value is not None:
         return words.content(answer.place, value.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
     if question == "names" and value is not None:
@@ -302,6 +317,8 @@ class _Words:
     def output(self, text: str) -> str:
         """What a command printed, by form, by known names and by labels."""
         text = _LABELLED.sub(lambda found: found["label"] + self._once(found["value"].rstrip(), self.tokens.word), text)
+        text = _CCISS_DRIVE.sub(lambda found: found["place"] + self._once(found["serial"], self.tokens.word), text)
+        text = _PRINTED_WWN.sub(lambda found: self.tokens.digits(found[0]), text)
         return self.named(self.forms(text, False))
 
     def variable(self, name: str, text: str) -> str:

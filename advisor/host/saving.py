@@ -6,14 +6,15 @@ import json
 import os
 import re
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from advisor import __version__
 from advisor.errors import InputError
 from advisor.host.base import Output
-from advisor.host.capture import CAPTURE_VERSION, MARK, escaped
+from advisor.host.capture import CAPTURE_VERSION, MARK, SAMPLE, escaped
 from advisor.host.paths import raw_of
 from advisor.host.recording import Recorder
 from advisor.host.states import errno_name
@@ -22,12 +23,23 @@ from advisor.inputs import printable
 _NAME_CHARACTERS = 60
 
 
-def save_capture(recorder: Recorder, dest: str | Path) -> None:
+@dataclass(frozen=True)
+class Second:
+    """What was heard at a second reading, and how long after the first, in seconds by section."""
+
+    recorder: Recorder
+    seconds: Mapping[str, float]
+
+
+def save_capture(recorder: Recorder, dest: str | Path, second: Second | None = None) -> None:
     """Writes what ``recorder`` heard, so that ``open_root(dest)`` answers the same.
 
     ``dest`` is a folder that is not there yet, or ends in ``.tar``, ``.tar.gz`` or ``.tgz``. Raises InputError.
     """
     members = dict(_members(recorder))
+    if second is not None:
+        again = dict(_members(second.recorder, dict(second.seconds)))
+        members |= {f"{SAMPLE}/{path}": content for path, content in again.items()}
     name = os.fspath(dest)
     try:
         if name.endswith((".tar", ".tar.gz", ".tgz")):
@@ -42,9 +54,9 @@ class _Link(str):
     """The text of a link, where a file's content would stand."""
 
 
-def _members(recorder: Recorder) -> Iterator[tuple[str, bytes | _Link]]:
+def _members(recorder: Recorder, seconds: dict[str, float] | None = None) -> Iterator[tuple[str, bytes | _Link]]:
     """Path in the capture and content, sorted; a path below another that is no folder is left out."""
-    yield MARK, _json(_about(recorder))
+    yield MARK, _json({**_about(recorder), **({} if seconds is None else {"seconds": seconds})})
     yield "calls.json", _json(_calls(recorder))
     yield "errors.tsv", _errors(recorder)
     yield from _commands(recorder)
@@ -136,10 +148,16 @@ def _json(document: dict[str, Any]) -> bytes:
     return (json.dumps(document, indent=1, sort_keys=True) + "\n").encode()
 
 
+def _tops(members: Mapping[str, object]) -> tuple[str, ...]:
+    """Where readings lie: a capture may be of a machine without a single file."""
+    return tuple(top for top in ("", f"{SAMPLE}/") if top + MARK in members)
+
+
 def _write_folder(members: dict[str, bytes | _Link], dest: str) -> None:
     os.makedirs(os.path.dirname(os.path.abspath(dest)), exist_ok=True)
     os.mkdir(dest, 0o755)
-    os.mkdir(f"{dest}/fs")
+    for top in _tops(members):
+        os.makedirs(f"{dest}/{top}fs")
     # Links last: nothing is ever written through one.
     for path, content in sorted(members.items(), key=lambda item: isinstance(item[1], _Link)):
         place = os.fsencode(dest) + b"/" + os.fsencode(raw_of(path))
@@ -155,9 +173,10 @@ def _write_tar(members: dict[str, bytes | _Link], dest: str) -> None:
     """The same bytes for the same answers: no times, no owners."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT, encoding="utf-8") as tar:
-        folder = tarfile.TarInfo("fs")
-        folder.type, folder.mode = tarfile.DIRTYPE, 0o755
-        tar.addfile(folder)
+        for top in _tops(members):
+            folder = tarfile.TarInfo(f"{top}fs")
+            folder.type, folder.mode = tarfile.DIRTYPE, 0o755
+            tar.addfile(folder)
         for path, content in members.items():
             member = tarfile.TarInfo(_tar_name(path))
             if isinstance(content, _Link):

@@ -55,6 +55,9 @@ class Store(Protocol):
     def children(self, path: str) -> Sequence[str]:
         """The names in a folder. Raises OSError."""
 
+    def below(self, path: str) -> "Store":
+        """The same store with ``path`` as its root."""
+
 
 @dataclass(frozen=True)
 class FolderStore:

@@ -38,6 +38,18 @@ class Volatile:
 
 
 @dataclass(frozen=True)
+class Counter(Volatile):
+    """Mark: a number that only grows until it starts again; what counts is its growth between two readings."""
+
+    bits: int | None = None
+    """Its width where that is known and small enough to be passed: behind its largest value it starts again at 0."""
+    stops_at: int | None = None
+    """The value at which it stops counting until it is cleared."""
+    sum_of: str = ""
+    """The list of the same model whose items' counters of the same name it is the sum of."""
+
+
+@dataclass(frozen=True)
 class Private:
     """Mark: identifies the host or opens a door (serial, MAC, GUID, credential); never in a file meant for git."""
 
@@ -77,6 +89,7 @@ class FieldMarks:
 
     file: File | None = None
     volatile: bool = False
+    counter: Counter | None = None
     private: bool = False
     root: bool = False
     seen: Seen | None = None
@@ -99,6 +112,7 @@ def _marks(metadata: list[Any]) -> FieldMarks:
     return FieldMarks(
         file=files[0] if files else None,
         volatile=any(isinstance(m, Volatile) for m in metadata),
+        counter=next((m for m in metadata if isinstance(m, Counter)), None),
         private=any(isinstance(m, Private) for m in metadata),
         root=any(isinstance(m, Root) for m in metadata),
         seen=seen[0] if seen else None,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from advisor.model.facts import Facts, GapState, marks
-from advisor.model.snapshot import SCHEMA_VERSION, Source
+from advisor.model.snapshot import SCHEMA_VERSION, SampleTold, Source
 
 
 def facts_schema(models: Mapping[str, type[Facts]]) -> dict[str, Any]:
@@ -27,6 +27,7 @@ def facts_schema(models: Mapping[str, type[Facts]]) -> dict[str, Any]:
             "source": {key: source[key] for key in ("type", "properties", "additionalProperties")},
             "facts": {"type": "object", "additionalProperties": False, "properties": sections},
             "gaps": {"type": "object", "additionalProperties": {"enum": list(get_args(GapState))}},
+            "sample": SampleTold.model_json_schema(),
         },
         "$defs": dict(sorted(definitions.items())),
     }
@@ -68,3 +69,4 @@ def _describe(model: type[Facts], schema: dict[str, Any]) -> None:
         entry.update({"description": mark.about} if mark.about else {})
         entry.update({"x-file": mark.file.name} if mark.file is not None else {})
         entry.update({"x-volatile": True} if mark.volatile else {})
+        entry.update({"x-counter": True} if mark.counter is not None else {})

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from advisor.errors import SourceError
 from advisor.model.facts import Facts, GapState, marks
+from advisor.model.sample import GrowthGap, Number, Sample
 
 SCHEMA_VERSION = 1
 SourceKind = Literal["live", "capture", "tree", "facts"]
@@ -37,6 +38,8 @@ class Snapshot:
     facts: Mapping[str, Facts]
     gaps: Mapping[str, GapState]
     derived: Mapping[str, Facts] = field(default_factory=dict)
+    sample: Sample | None = None
+    """What grew until a second reading; ``None`` when there was only one."""
 
     def section(self, name: str) -> Facts | None:
         """A probed or derived section, ``None`` when its probe failed or its inputs were missing."""
@@ -71,15 +74,17 @@ def committed_json(snapshot: Snapshot) -> str:
 def full_json(snapshot: Snapshot) -> str:
     """The text of ``observations.json``: all facts but the private ones; changes from run to run."""
     kept = {name: _plain(facts, keep_volatile=True) for name, facts in snapshot.facts.items()}
-    return _json(snapshot, kept)
+    sample = snapshot.sample
+    return _json(snapshot, kept, {} if sample is None else {"sample": asdict(sample)})
 
 
-def _json(snapshot: Snapshot, facts: Mapping[str, Any]) -> str:
+def _json(snapshot: Snapshot, facts: Mapping[str, Any], further: Mapping[str, Any] | None = None) -> str:
     document = {
         "schema_version": SCHEMA_VERSION,
         "source": snapshot.source.model_dump(),
         "facts": facts,
         "gaps": dict(snapshot.gaps),
+        **(further or {}),
     }
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
 
@@ -117,12 +122,14 @@ def parse_snapshot(text: str, models: Mapping[str, type[Facts]], where: str) -> 
     if version != SCHEMA_VERSION or type(version) is not int:
         got = repr(version)[:_SHOWN]
         raise SourceError(f"{where}: schema_version must be {SCHEMA_VERSION} but is {got}; probe the host again")
-    for name in sorted(set(document) - {"schema_version", "source", "facts", "gaps"}):
+    for name in sorted(set(document) - {"schema_version", "source", "facts", "gaps", "sample"}):
         raise SourceError(f"{where}: unknown key {name[:_SHOWN]!r}")
     source = _checked(Source, document.get("source", {}), where, "source")
     gaps = _checked(_Gaps, {"gaps": document.get("gaps", {})}, where, "").gaps
     facts = dict(_sections(document, models, where))
-    return Snapshot(source=source.model_copy(update={"kind": "facts"}), facts=facts, gaps=gaps)
+    told = _checked(SampleTold, document["sample"], where, "sample") if "sample" in document else None
+    sample = None if told is None else Sample(told.seconds, told.growth, told.unknown)
+    return Snapshot(source.model_copy(update={"kind": "facts"}), facts, gaps, sample=sample)
 
 
 def _checked(model: type[M], value: object, where: str, place: str) -> M:
@@ -137,6 +144,17 @@ def _checked(model: type[M], value: object, where: str, place: str) -> M:
 
 def _shown(value: object) -> str:
     return repr(value if isinstance(value, str) else str(value))[:_SHOWN]
+
+
+class SampleTold(BaseModel):
+    """The growth of counters between two readings of them; only in observations.json."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    seconds: dict[str, Annotated[float, Field(gt=0)]]
+    """Between the two readings, by section."""
+    growth: dict[str, Number]
+    unknown: dict[str, GrowthGap] = {}
 
 
 class _Gaps(BaseModel):

@@ -35,6 +35,9 @@ class Collected:
     files: tuple[str, ...] = ()
     large_files: tuple[str, ...] = ()
     """Files of more than 64 KiB."""
+    config_spaces: tuple[str, ...] = ()
+    """Folders of PCI devices whose configuration space, a binary file, is kept if `_pci_codes.kind_of` has a kind for
+    their class and they do not sleep."""
     there: tuple[str, ...] = ()
     """Paths that are only looked for."""
     commands: tuple[tuple[str, ...], ...] = ()

@@ -10,6 +10,21 @@ NETWORK = {
 """What lies on somebody else's machine; 9p and virtiofs on the hypervisor's."""
 _MEMORY = {"ramfs", "rootfs", "tmpfs"}
 _OVERLAY = {"aufs", "fuse.fuse-overlayfs", "overlay", "unionfs"}
+_FAMILIES = {
+    "nfs": "nfs", "nfs4": "nfs", "cifs": "smb", "smb3": "smb", "smbfs": "smb",
+    "ceph": "ceph", "fuse.ceph": "ceph", "fuse.ceph-fuse": "ceph", "lustre": "lustre", "gpfs": "gpfs",
+    "wekafs": "weka", "beegfs": "beegfs", "fuse.beegfs": "beegfs", "glusterfs": "gluster", "fuse.glusterfs": "gluster",
+    "orangefs": "orangefs", "pvfs2": "orangefs", "panfs": "panfs", "afs": "afs", "gfs2": "gfs2", "ocfs2": "ocfs2",
+    "fuse.juicefs": "juicefs", "9p": "hypervisor", "virtiofs": "hypervisor", "fuse.sshfs": "ssh",
+    **dict.fromkeys(
+        (
+            "fuse.s3fs", "fuse.gcsfuse", "fuse.blobfuse", "fuse.blobfuse2", "fuse.goofys", "fuse.geesefs",
+            "fuse.rclone", "fuse.mountpoint-s3", "fuse.mount-s3", "fuse.ossfs", "fuse.cosfs", "fuse.obsfs",
+        ),
+        "object store",
+    ),
+}  # fmt: skip
+"""What serves a file system of somebody else's machine."""
 KERNEL = {
     "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "cpuset", "debugfs", "devpts", "devtmpfs", "efivarfs",
     "fuse.gvfsd-fuse", "fuse.lxcfs", "fuse.portal", "fusectl", "hugetlbfs", "mqueue", "none", "nsfs", "proc", "pstore",
@@ -44,6 +59,16 @@ def kind_of(fstype: str) -> str | None:
     if fstype == "autofs":
         return "automount"
     return "fuse" if fstype == "fuse" or fstype.startswith("fuse.") else "local"
+
+
+def family_of(fstype: str) -> str | None:
+    """What serves the file system: nfs, ceph, lustre, object store ...; ``None`` for local and unknown ones."""
+    return _FAMILIES.get(fstype)
+
+
+def is_remote(source: str, kind: str | None) -> bool:
+    """Whether the source of a mount may name servers and accounts."""
+    return kind in ("network", "fuse") or names_server(source)
 
 
 def is_passing(point: str, kind: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
-from advisor.model.facts import Facts, File, Volatile
+from advisor.model.facts import Counter, Facts, File
 
 COUNTERS = "counters"
 HW_COUNTERS = "hw_counters"
@@ -20,44 +20,67 @@ _COUNTER = re.compile(r"\d{1,20}", re.ASCII)
 
 
 class PortCounters(Facts):
-    """Counters since the driver was loaded or they were cleared; on old cards those of errors stop at their limit."""
+    """Counters since the driver was loaded or they were cleared.
 
-    symbol_error: Annotated[int | None, File("symbol_error"), Volatile(), "errors on a lane"] = None
+    Those of errors are as narrow as the specification has them and stop at their largest value
+    (drivers/infiniband/core/sysfs.c, PORT_PMA_ATTR).
+    """
+
+    symbol_error: Annotated[int | None, File("symbol_error"), Counter(stops_at=2**16 - 1), "errors on a lane"] = None
     link_error_recovery: Annotated[
-        int | None, File("link_error_recovery"), Volatile(), "times the link recovered by itself"
+        int | None, File("link_error_recovery"), Counter(stops_at=2**8 - 1), "times the link recovered by itself"
     ] = None
-    link_downed: Annotated[int | None, File("link_downed"), Volatile(), "times the link went down"] = None
-    port_rcv_errors: Annotated[int | None, File("port_rcv_errors"), Volatile(), "packets received with errors"] = None
+    link_downed: Annotated[int | None, File("link_downed"), Counter(stops_at=2**8 - 1), "times the link went down"] = (
+        None
+    )
+    port_rcv_errors: Annotated[
+        int | None, File("port_rcv_errors"), Counter(stops_at=2**16 - 1), "packets received with errors"
+    ] = None
     port_rcv_remote_physical_errors: Annotated[
-        int | None, File("port_rcv_remote_physical_errors"), Volatile(), "packets marked bad by another hop"
+        int | None,
+        File("port_rcv_remote_physical_errors"),
+        Counter(stops_at=2**16 - 1),
+        "packets marked bad by another hop",
     ] = None
     local_link_integrity_errors: Annotated[
-        int | None, File("local_link_integrity_errors"), Volatile(), "times errors on the link passed a threshold"
+        int | None,
+        File("local_link_integrity_errors"),
+        Counter(stops_at=2**4 - 1),
+        "times errors on the link passed a threshold",
     ] = None
     excessive_buffer_overrun_errors: Annotated[
-        int | None, File("excessive_buffer_overrun_errors"), Volatile(), "times buffers ran over again and again"
+        int | None,
+        File("excessive_buffer_overrun_errors"),
+        Counter(stops_at=2**4 - 1),
+        "times buffers ran over again and again",
     ] = None
     port_xmit_discards: Annotated[
-        int | None, File("port_xmit_discards"), Volatile(), "packets not sent: the port was down or too slow"
+        int | None,
+        File("port_xmit_discards"),
+        Counter(stops_at=2**16 - 1),
+        "packets not sent: the port was down or too slow",
     ] = None
     port_xmit_wait: Annotated[
-        int | None, File("port_xmit_wait"), Volatile(), "ticks in which data waited for room at the other end"
+        int | None,
+        File("port_xmit_wait"),
+        Counter(stops_at=2**32 - 1),
+        "ticks in which data waited for room at the other end",
     ] = None
     xmit_data_bytes: Annotated[
-        int | None, File("port_xmit_data", scale=WORD_BYTES), Volatile(), "sent, bytes (the file counts words)"
+        int | None, File("port_xmit_data", scale=WORD_BYTES), Counter(), "sent, bytes (the file counts words)"
     ] = None
     rcv_data_bytes: Annotated[
-        int | None, File("port_rcv_data", scale=WORD_BYTES), Volatile(), "received, bytes (the file counts words)"
+        int | None, File("port_rcv_data", scale=WORD_BYTES), Counter(), "received, bytes (the file counts words)"
     ] = None
-    port_xmit_packets: Annotated[int | None, File("port_xmit_packets"), Volatile(), "packets sent"] = None
-    port_rcv_packets: Annotated[int | None, File("port_rcv_packets"), Volatile(), "packets received"] = None
+    port_xmit_packets: Annotated[int | None, File("port_xmit_packets"), Counter(), "packets sent"] = None
+    port_rcv_packets: Annotated[int | None, File("port_rcv_packets"), Counter(), "packets received"] = None
 
 
 class HwCounter(Facts):
     """One counter of the driver, whose names differ: out_of_sequence (mlx5), retrans_pkts (EFA) ..."""
 
     name: Annotated[str, "as the driver names it"]
-    value: Annotated[int | None, Volatile(), "since the driver was loaded"] = None
+    value: Annotated[int | None, Counter(), "since the driver was loaded"] = None
 
 
 def read_port_counters(host: Host, port: str) -> PortCounters | None:

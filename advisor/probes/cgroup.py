@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from advisor.host.base import Host
-from advisor.model.facts import Facts, GapState, Volatile
+from advisor.model.facts import Counter, Facts, GapState, Volatile
 from advisor.probes._cgroup_folders import CGROUP, CPUSET, Groups, Membership, groups_of, look, parse_cgroup, unseen
 from advisor.probes._collected import Collected
 from advisor.probes._cpulist import parse_cpulist
@@ -38,8 +38,8 @@ class Cgroup(Facts):
     version: Annotated[str | None, "v1, v2, or hybrid: some controllers in each"] = None
     cpu_limited: Annotated[bool | None, "whether a CPU quota binds"] = None
     cpu_quota_cpus: Annotated[float | None, "CPU time per time, in CPUs; only when limited"] = None
-    cpu_periods: Annotated[int | None, Volatile(), "quota periods that had runnable tasks, since creation"] = None
-    cpu_throttled_periods: Annotated[int | None, Volatile(), "periods in which the quota ran out"] = None
+    cpu_periods: Annotated[int | None, Counter(), "quota periods that had runnable tasks, since creation"] = None
+    cpu_throttled_periods: Annotated[int | None, Counter(), "periods in which the quota ran out"] = None
     cpuset_cpus: Annotated[tuple[int, ...] | None, "CPUs of the effective cpuset"] = None
     cpuset_mems: Annotated[tuple[int, ...] | None, "NUMA nodes of the effective cpuset"] = None
     memory_high_bytes: Annotated[int | None, "the group is slowed down above this; only when set (v2)"] = None
@@ -51,7 +51,7 @@ class Cgroup(Facts):
     memory_headroom_bytes: Annotated[
         int | None, Volatile(), "least of limit minus use without idle page cache; only when limited"
     ] = None
-    oom_kills: Annotated[int | None, Volatile(), "tasks killed for want of memory, since creation"] = None
+    oom_kills: Annotated[int | None, Counter(), "tasks killed for want of memory, since creation"] = None
     pids_limited: Annotated[bool | None, "whether the number of tasks is limited"] = None
     pids_max: Annotated[int | None, "the smallest limit of tasks; only when limited"] = None
     pids_current: Annotated[int | None, Volatile(), "tasks in the group whose limit binds"] = None

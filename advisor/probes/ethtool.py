@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 from advisor.host.base import Host, Output, command_origin
-from advisor.model.facts import Facts, GapState, Volatile
+from advisor.model.facts import Counter, Facts, GapState, Volatile
 from advisor.probes._ethtool_text import (
     Switch,
     parse_adaptive,
@@ -59,7 +59,7 @@ class Statistic(Facts):
     """One counter of the driver (``-S``)."""
 
     name: Annotated[str, "as the driver names it"]
-    value: Annotated[int, Volatile(), "since the driver was loaded"]
+    value: Annotated[int, Counter(), "since the driver was loaded"]
 
 
 class EthtoolInterface(Facts):

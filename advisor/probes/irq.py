@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Annotated, Any, TypeVar
 
 from advisor.host.base import Host
-from advisor.model.facts import Facts, File, Volatile
+from advisor.model.facts import Counter, Facts, File, Volatile
 from advisor.probes._collected import Collected
 from advisor.probes._cpulist import numbered, parse_cpulist, parse_cpumask
 from advisor.probes._interfaces import NET, physical_interfaces
@@ -41,7 +41,9 @@ class Vector(Facts):
     managed: Annotated[
         bool | None, File("smp_affinity"), "placed by the kernel: its file is read-only, even root cannot move it"
     ] = None
-    count: Annotated[int | None, Volatile(), "interrupts since start, over all CPUs; each CPU's wraps at 2^32"] = None
+    count: Annotated[
+        int | None, Counter(bits=32), "interrupts since start, over all CPUs; each CPU's wraps at 2^32"
+    ] = None
     counted_cpus: Annotated[tuple[int, ...] | None, Volatile(), "CPUs that have handled any"] = None
     counts: Annotated[tuple[int, ...] | None, Volatile(), "how many, in the order of those CPUs"] = None
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
-from advisor.model.facts import Facts, File, Volatile
+from advisor.model.facts import Counter, Facts, File, Volatile
 from advisor.probes._collected import Collected
 from advisor.probes._meminfo import parse_meminfo, parse_vmstat
 
@@ -76,11 +76,11 @@ class Memory(Facts):
         str | None, File(f"{_THP}/defrag", bracketed=True), "always, defer, defer+madvise, madvise or never"
     ] = None
     thp_shmem: Annotated[str | None, File(f"{_THP}/shmem_enabled", bracketed=True), "huge pages for tmpfs"] = None
-    swapped_in_pages: Annotated[int | None, File("proc/vmstat"), Volatile(), "since boot"] = None
-    swapped_out_pages: Annotated[int | None, File("proc/vmstat"), Volatile(), "since boot"] = None
-    compact_stalls: Annotated[int | None, File("proc/vmstat"), Volatile(), "waits for compaction since boot"] = None
-    numa_pte_updates: Annotated[int | None, File("proc/vmstat"), Volatile(), "NUMA balancing's work since boot"] = None
-    oom_kills: Annotated[int | None, File("proc/vmstat"), Volatile(), "tasks killed for want of memory"] = None
+    swapped_in_pages: Annotated[int | None, File("proc/vmstat"), Counter(), "since boot"] = None
+    swapped_out_pages: Annotated[int | None, File("proc/vmstat"), Counter(), "since boot"] = None
+    compact_stalls: Annotated[int | None, File("proc/vmstat"), Counter(), "waits for compaction since boot"] = None
+    numa_pte_updates: Annotated[int | None, File("proc/vmstat"), Counter(), "NUMA balancing's work since boot"] = None
+    oom_kills: Annotated[int | None, File("proc/vmstat"), Counter(), "tasks killed for want of memory"] = None
 
 
 COLLECTED = Collected(

@@ -1,21 +1,29 @@
-"""Mounted file systems that may hold data, and what /etc/fstab asks for.
+"""Mounted file systems that may hold data, and what /etc/fstab and systemd's mount units ask for.
 
 Kernel interfaces (proc, cgroup ...) and the mounts of containers are only counted: they come and go.
 Formats: proc_pid_mountinfo(5), fstab(5).
 """
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from advisor.host.base import Host
-from advisor.model.facts import Facts, Private, Volatile
+from advisor.host.fields import read_value
+from advisor.model.facts import Facts, File, Private, Seen, SeenAs, Volatile
 from advisor.probes._collected import Collected
-from advisor.probes._filesystems import is_passing, kept_options, kind_of, names_server
+from advisor.probes._filesystems import family_of, is_passing, is_remote, kept_options, kind_of
+from advisor.probes._mount_units import FOLDERS as UNIT_FOLDERS
+from advisor.probes._mount_units import SUFFIX, MountUnit, read_units
 from advisor.probes._mountinfo import MOUNTINFO, MountLine, plain, read_mountinfo
+from advisor.probes._mountstats import MOUNTSTATS, NfsUse, read_mountstats
 
 FSTAB = "/etc/fstab"
-_REMOTE = ("network", "fuse")
-"""Kinds whose source may name servers and accounts."""
+BDI = "/sys/class/bdi"
+_READ_AHEAD = File("read_ahead_kb", scale=1024)
+_NFS = ("nfs", "nfs4")
+_CEPH_READ_AHEAD_BYTES = 8 * 1024 * 1024
+"""rasize of the kernel (fs/ceph/super.h), which prints it only when it differs."""
 _USE = ("size_bytes", "available_bytes", "inodes", "inodes_free")
 _FIXED_INODES = ("ext2", "ext3", "ext4", "tmpfs")
 _NFS_ATTRIBUTE_SECONDS = 60
@@ -28,6 +36,11 @@ class Mount(Facts):
     point: str
     fstype: Annotated[str, "as the kernel names it: ext4, xfs, nfs4, fuse.gcsfuse ..."]
     kind: Annotated[str, "local, network, memory, overlay, fuse or automount (nothing is mounted yet)"]
+    family: Annotated[
+        str | None,
+        "what serves it: nfs, smb, ceph, lustre, gpfs, weka, beegfs, gluster, juicefs, object store, hypervisor ...; "
+        "none for local file systems and for what is not known",
+    ] = None
     source: Annotated[str | None, "device, data set or label; of network file systems see remote"] = None
     remote: Annotated[str | None, Private(), "server and path of a network file system"] = None
     device: Annotated[str | None, "major:minor of the file system; 0:N for those without a device"] = None
@@ -40,6 +53,9 @@ class Mount(Facts):
     available_bytes: Annotated[int | None, Volatile(), "free for this user"] = None
     inodes: Annotated[int | None, "in all; only where their number is fixed (ext, tmpfs)"] = None
     inodes_free: Annotated[int | None, Volatile()] = None
+    read_ahead_bytes: Annotated[
+        int | None, SeenAs("host"), "of network and FUSE file systems, which have no block device for it"
+    ] = None
     nfs_version: Annotated[str | None, "3, 4.0, 4.1, 4.2"] = None
     nfs_protocol: Annotated[str | None, "tcp, rdma, udp"] = None
     nfs_connections: Annotated[int | None, "nconnect; 1 when not printed"] = None
@@ -50,6 +66,16 @@ class Mount(Facts):
         None
     )
     nfs_folder_attribute_seconds: Annotated[int | None, "acdirmax, the same for folders"] = None
+    nfs_use: Annotated[NfsUse | None, Volatile(), "what the client counted since it was mounted"] = None
+    ceph_read_ahead_bytes: Annotated[int | None, "rasize of the kernel's client; 0: none"] = None
+    ceph_read_bytes: Annotated[int | None, "rsize: most of one request; none: the kernel's own"] = None
+    ceph_write_bytes: Annotated[int | None, "wsize: most of one request; none: the kernel's own"] = None
+    ceph_synchronous_metadata: Annotated[
+        bool | None, "wsync: creating and removing files waits for the server; none: the kernel's own"
+    ] = None
+    ceph_connection_mode: Annotated[
+        str | None, "ms_mode: legacy, crc, secure (encrypts), prefer-crc ...; none: the kernel's own"
+    ] = None
 
 
 class FstabEntry(Facts):
@@ -72,32 +98,44 @@ class OtherMount(Facts):
 
 
 class Mounts(Facts):
-    """Mounts and fstab."""
+    """Mounts, fstab and mount units."""
 
+    seen: ClassVar[Seen | None] = "own"
     mounts: Annotated[tuple[Mount, ...] | None, "by mount point"] = None
     others: Annotated[tuple[OtherMount, ...] | None, Volatile(), "kernel interfaces and mounts of containers"] = None
     fstab: Annotated[tuple[FstabEntry, ...] | None, "in the order of the file"] = None
+    units: Annotated[
+        tuple[MountUnit, ...] | None, "systemd's mount units by name, less those made of fstab; drop-ins not read"
+    ] = None
 
 
-COLLECTED = Collected(files=("/etc/fstab",))
+COLLECTED = Collected(
+    files=("/etc/fstab",),
+    large_files=(MOUNTSTATS,),
+    folders=((BDI, "*"), (f"{BDI}/*", "read_ahead_kb"), *((folder, f"*{SUFFIX}") for folder in UNIT_FOLDERS)),
+)
 
 
 def read(host: Host) -> Mounts:
     """The mounts of ``host``."""
     lines = read_mountinfo(host)
     fstab = host.text(FSTAB)
-    origins = {"fstab": FSTAB}
+    origins = {"fstab": FSTAB, "units": UNIT_FOLDERS[0]}
     entries = parse_fstab(fstab) if fstab is not None else None
+    units = read_units(host)
     if lines is None:
-        return Mounts(origin=MOUNTINFO, fstab=entries, origins=origins)
+        return Mounts(origin=MOUNTINFO, fstab=entries, units=units, origins=origins)
+    uses = read_mountstats(host) if any(line.fstype in _NFS for line in lines) else {}
     listed, others = [], []
     for line in sorted(reachable(lines), key=lambda line: line.point):
         kind = kind_of(line.fstype)
         if kind is None or is_passing(line.point, kind):
             others.append(OtherMount(origin=MOUNTINFO, point=line.point, fstype=line.fstype))
         else:
-            listed.append(_mount(host, line, kind))
-    return Mounts(origin=MOUNTINFO, mounts=tuple(listed), others=tuple(others), fstab=entries, origins=origins)
+            listed.append(_mount(host, line, kind, uses.get(line.point)))
+    return Mounts(
+        origin=MOUNTINFO, mounts=tuple(listed), others=tuple(others), fstab=entries, units=units, origins=origins
+    )
 
 
 def reachable(lines: Sequence[MountLine]) -> tuple[MountLine, ...]:
@@ -128,9 +166,10 @@ def _is_in(line: MountLine, outer: MountLine, by_number: Mapping[int, MountLine]
     return False
 
 
-def _mount(host: Host, line: MountLine, kind: str) -> Mount:
+def _mount(host: Host, line: MountLine, kind: str, use: NfsUse | None) -> Mount:
     options = kept_options((*line.super_options, *line.options))
-    far = kind in _REMOTE or names_server(line.source)
+    far = is_remote(line.source, kind)
+    served = nfs_facts(options) if line.fstype in _NFS else ceph_facts(options) if line.fstype == "ceph" else {}
     read_only = "ro" in line.options or "ro" in line.super_options
     options.pop("rw" if read_only else "ro", None)
     return Mount(
@@ -138,6 +177,7 @@ def _mount(host: Host, line: MountLine, kind: str) -> Mount:
         point=line.point,
         fstype=line.fstype,
         kind=kind,
+        family=family_of(line.fstype),
         source=None if far else line.source,
         remote=line.source if far else None,
         device=line.device,
@@ -145,9 +185,20 @@ def _mount(host: Host, line: MountLine, kind: str) -> Mount:
         options=options,
         read_only=read_only,
         **_use(host, line, kind),
-        **(nfs_facts(options) if line.fstype in ("nfs", "nfs4") else {}),
-        origins=dict.fromkeys(_USE, line.point),
+        **served,
+        nfs_use=use,
+        read_ahead_bytes=_read_ahead(host, line, kind),
+        origins=dict.fromkeys(_USE, line.point)
+        | {"nfs_use": MOUNTSTATS, "read_ahead_bytes": f"{BDI}/{line.device}/{_READ_AHEAD.name}"},
     )
+
+
+def _read_ahead(host: Host, line: MountLine, kind: str) -> int | None:
+    """Read-ahead of a file system without a block device; some (ceph) name the folder otherwise."""
+    if kind not in ("network", "fuse") or re.fullmatch(r"\d{1,9}:\d{1,9}", line.device or "", re.ASCII) is None:
+        return None
+    value = read_value(host, f"{BDI}/{line.device}/{_READ_AHEAD.name}", _READ_AHEAD, int)
+    return value if isinstance(value, int) else None
 
 
 def _use(host: Host, line: MountLine, kind: str) -> dict[str, Any]:
@@ -183,6 +234,17 @@ def nfs_facts(options: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
+def ceph_facts(options: Mapping[str, str]) -> dict[str, Any]:
+    """What the options of the kernel's Ceph client mean. Sample: ``{"rasize": "33554432", "wsync": ""}``"""
+    return {
+        "ceph_read_ahead_bytes": _number(options, "rasize", _CEPH_READ_AHEAD_BYTES),
+        "ceph_read_bytes": _number(options, "rsize", None),
+        "ceph_write_bytes": _number(options, "wsize", None),
+        "ceph_synchronous_metadata": True if "wsync" in options else False if "nowsync" in options else None,
+        "ceph_connection_mode": options.get("ms_mode"),
+    }
+
+
 def _number(options: Mapping[str, str], name: str, otherwise: int | None) -> int | None:
     value = options.get(name)
     if value is None:
@@ -202,7 +264,7 @@ def parse_fstab(text: str) -> tuple[FstabEntry, ...]:
 def _entry(number: int, words: list[str]) -> FstabEntry:
     kind = kind_of(words[2]) or "other"
     source = plain(words[0])
-    far = kind in _REMOTE or names_server(source)
+    far = is_remote(source, kind)
     return FstabEntry(
         origin=FSTAB,
         line=number,

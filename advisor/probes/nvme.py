@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from advisor.host.base import Host, Output, command_origin
 from advisor.host.fields import read_fields
-from advisor.model.facts import Facts, File, GapState, Private, Volatile
+from advisor.model.facts import Counter, Facts, File, GapState, Private, Volatile
 from advisor.probes._collected import Collected
 from advisor.probes._sysfs import is_pci_address, pci_chain
 from advisor.probes._together import run_together
@@ -42,7 +42,7 @@ class NvmeController(Facts):
         int | None, Volatile(), "bits: 1 spare low, 2 too hot, 4 unreliable, 8 read-only, 16 cache backup failed"
     ] = None
     percent_used: Annotated[int | None, Volatile(), "of the writes it is made for; may pass 100"] = None
-    media_errors: Annotated[int | None, Volatile(), "data it could not recover, over its life"] = None
+    media_errors: Annotated[int | None, Counter(), "data it could not recover, over its life"] = None
 
 
 class Nvme(Facts):

@@ -9,13 +9,16 @@ from typing import Annotated, TypeVar
 
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
-from advisor.model.facts import Facts, File, Volatile
+from advisor.model.facts import Counter, Facts, File, Volatile
 from advisor.probes._collected import Collected
+from advisor.probes._pci_bars import Bar, read_bars
 from advisor.probes._pci_codes import class_and_vendor, kind_of, parse_hex
+from advisor.probes._pci_config import Config, read_config
 from advisor.probes._sysfs import PCI_DEVICES, link_name, near_numa_node, pci_addresses, pci_chain
 
 T = TypeVar("T")
 IOMMU_GROUPS = "/sys/kernel/iommu_groups"
+_ASLEEP = ("suspended", "suspending")
 _NO_WIDTH = (0, 63, 255)
 """What the kernel prints when the link does not answer."""
 _UPSTREAM = {"upstream_max_link_speed_gts": "max_link_speed", "upstream_max_link_width": "max_link_width"}
@@ -24,8 +27,11 @@ _NOT_OF_BRIDGES = (
     "subsystem_device",
     "local_cpulist",
     "iommu_group",
+    "physical_function",
     "virtual_functions",
+    "virtual_functions_most",
     "numa_node_unset",
+    "bars",
 )
 """Files that are not read of bridges: a big host has a hundred of them."""
 _AER = {
@@ -66,10 +72,23 @@ class Device(Facts):
     iommu_group: Annotated[str | None, File("iommu_group"), "none: no IOMMU works on it"] = None
     iommu_type: Annotated[str | None, "identity (passes through), DMA or DMA-FQ (translated)"] = None
     virtual_function: Annotated[bool | None, "a part of an SR-IOV card; a VM cannot tell"] = None
+    physical_function: Annotated[str | None, File("physfn"), "address of the card that it is a part of"] = None
     virtual_functions: Annotated[int | None, File("sriov_numvfs"), "how many of its own are in use"] = None
-    correctable_errors: Annotated[int | None, File("aer_dev_correctable"), Volatile(), "since boot"] = None
-    nonfatal_errors: Annotated[int | None, File("aer_dev_nonfatal"), Volatile(), "since boot"] = None
-    fatal_errors: Annotated[int | None, File("aer_dev_fatal"), Volatile(), "since boot"] = None
+    virtual_functions_most: Annotated[int | None, File("sriov_totalvfs"), "how many it can have"] = None
+    correctable_errors: Annotated[int | None, File("aer_dev_correctable"), Counter(), "since boot"] = None
+    nonfatal_errors: Annotated[int | None, File("aer_dev_nonfatal"), Counter(), "since boot"] = None
+    fatal_errors: Annotated[int | None, File("aer_dev_fatal"), Counter(), "since boot"] = None
+    bars: Annotated[tuple[Bar, ...] | None, File("resource"), "windows into its memory and registers"] = None
+    runtime_status: Annotated[
+        str | None,
+        File("power/runtime_status"),
+        Volatile(),
+        "active, suspended ... by the kernel's power management; unsupported: it is never put to sleep",
+    ] = None
+    answers: Annotated[
+        bool | None, Volatile(), "its configuration space can be read; false: gone, as one that fell off the bus"
+    ] = None
+    config: Annotated[Config | None, "its configuration space; of devices that are awake"] = None
 
 
 class Pci(Facts):
@@ -82,6 +101,7 @@ class Pci(Facts):
 
 COLLECTED = Collected(
     models=((f"{PCI_DEVICES}/*", Device),),
+    config_spaces=(f"{PCI_DEVICES}/*",),
     folders=(
         (PCI_DEVICES, "*"),
         (f"{PCI_DEVICES}/*/msi_irqs", ""),
@@ -119,6 +139,10 @@ def _device(host: Host, address: str, kind: str, class_code: str | None, vendor:
     real = host.real(folder) or folder
     node, near = near_numa_node(host, f"{folder}/numa_node", real)
     origins = {} if near == f"{folder}/numa_node" else {"near_numa_node": near}
+    status = host.text(f"{folder}/power/runtime_status")
+    # What a screen is connected to matters to no one here.
+    config, answers = read_config(host, folder, awake=kind != "display" and status not in _ASLEEP)
+    origins |= dict.fromkeys(("config", "answers"), f"{folder}/config")
     given = {
         **{
             field: parse_errors(host.text(f"{folder}/{name}")) if name in names else None
@@ -139,6 +163,9 @@ def _device(host: Host, address: str, kind: str, class_code: str | None, vendor:
         device=_code(host, f"{folder}/device"),
         class_code=class_code,
         driver=link_name(host, f"{folder}/driver"),
+        runtime_status=status,
+        config=config,
+        answers=answers,
         numa_node=None if "near_numa_node" in origins else node,
         near_numa_node=node,
         origins=origins,
@@ -158,7 +185,10 @@ def _endpoint(host: Host, folder: str, names: tuple[str, ...], real: str, origin
         "iommu_type": host.text(origins["iommu_type"]) if group else None,
         "numa_node_unset": None if (node := host.text(f"{folder}/numa_node")) is None else node.strip() == "-1",
         "virtual_function": "physfn" in names if names else None,
+        "physical_function": link_name(host, f"{folder}/physfn") if "physfn" in names else None,
         "virtual_functions": _number(host, f"{folder}/sriov_numvfs") if "sriov_numvfs" in names else None,
+        "virtual_functions_most": _number(host, f"{folder}/sriov_totalvfs") if "sriov_totalvfs" in names else None,
+        "bars": read_bars(host, f"{folder}/resource"),
     }
 
 

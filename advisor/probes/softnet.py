@@ -8,7 +8,7 @@ import re
 from typing import Annotated
 
 from advisor.host.base import Host
-from advisor.model.facts import Facts, Volatile
+from advisor.model.facts import Counter, Facts, Volatile
 from advisor.probes._collected import Collected
 from advisor.probes._cpulist import read_cpulist
 
@@ -33,23 +33,27 @@ class SoftnetCpu(Facts):
     """One row. Counters are 32 bits wide and start again at 0."""
 
     cpu: Annotated[int | None, Volatile(), "number; on older kernels by the order of online CPUs"] = None
-    processed: Annotated[int | None, Volatile(), "packets"] = None
-    dropped: Annotated[int | None, Volatile(), "packets, because net.core.netdev_max_backlog was reached"] = None
+    processed: Annotated[int | None, Counter(bits=32), "packets"] = None
+    dropped: Annotated[int | None, Counter(bits=32), "packets, because net.core.netdev_max_backlog was reached"] = None
     time_squeeze: Annotated[
-        int | None, Volatile(), "rounds that ended with work left (net.core.netdev_budget, netdev_budget_usecs)"
+        int | None, Counter(bits=32), "rounds that ended with work left (net.core.netdev_budget, netdev_budget_usecs)"
     ] = None
-    received_rps: Annotated[int | None, Volatile(), "times it was woken for packets of another CPU (RPS)"] = None
-    flow_limit_drops: Annotated[int | None, Volatile(), "packets of flows that took more than their share"] = None
+    received_rps: Annotated[int | None, Counter(bits=32), "times it was woken for packets of another CPU (RPS)"] = None
+    flow_limit_drops: Annotated[int | None, Counter(bits=32), "packets of flows that took more than their share"] = None
     backlog_packets: Annotated[int | None, Volatile(), "packets waiting now"] = None
 
 
 class Softnet(Facts):
     """The sums over all CPUs since start, and each CPU's share. Their growth under load is what counts."""
 
-    processed: Annotated[int | None, Volatile(), "packets, over all CPUs"] = None
-    dropped: Annotated[int | None, Volatile(), "packets, because net.core.netdev_max_backlog was reached"] = None
-    time_squeeze: Annotated[int | None, Volatile(), "rounds that ended with work left"] = None
-    flow_limit_drops: Annotated[int | None, Volatile(), "packets of flows that took more than their share"] = None
+    processed: Annotated[int | None, Counter(sum_of="cpus"), "packets, over all CPUs"] = None
+    dropped: Annotated[
+        int | None, Counter(sum_of="cpus"), "packets, because net.core.netdev_max_backlog was reached"
+    ] = None
+    time_squeeze: Annotated[int | None, Counter(sum_of="cpus"), "rounds that ended with work left"] = None
+    flow_limit_drops: Annotated[
+        int | None, Counter(sum_of="cpus"), "packets of flows that took more than their share"
+    ] = None
     cpus: Annotated[tuple[SoftnetCpu, ...] | None, Volatile(), "each online CPU"] = None
 
 

@@ -35,7 +35,7 @@ def summary(snapshot: Snapshot) -> str:
     rows = [(name, line(snapshot)) for name, line in _LINES]
     width = _NAME_WIDTH
     lines = [f"{name:{width}} {printable(text)}" for name, text in rows]
-    return "\n".join([*lines, *_gap_lines(snapshot)])
+    return "\n".join([*lines, *_growth_lines(snapshot), *_gap_lines(snapshot)])
 
 
 def _platform(snapshot: Snapshot) -> str:
@@ -145,6 +145,18 @@ _LINES: Sequence[tuple[str, Callable[[Snapshot], str]]] = (
     ("Storage", _storage),
     ("Limits", _limits),
 )
+
+
+def _growth_lines(snapshot: Snapshot) -> Iterator[str]:
+    """How much was read twice; which counter grew by how much is in the JSON, and rules tell what it means."""
+    sample = snapshot.sample
+    if sample is None or not sample.seconds:
+        return
+    grew = sum(grown > 0 for grown in sample.growth.values())
+    every, unknown = len(sample.growth) + len(sample.unknown), len(sample.unknown)
+    lost = f", {unknown} cannot be compared" if unknown else ""
+    apart = f"{min(sample.seconds.values()):.3g} s apart"
+    yield f"{'Counters':{_NAME_WIDTH}} read twice, {apart}: {grew} of {every} grew{lost}"
 
 
 def _gap_lines(snapshot: Snapshot) -> Iterator[str]:

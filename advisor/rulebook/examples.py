@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from advisor.model.facts import Facts
 from advisor.model.finding import Finding, Verdict
 from advisor.model.job import Job
+from advisor.model.sample import Sample, counters_of
 from advisor.model.snapshot import Snapshot, Source
 from advisor.rulebook.language_compiler import nearest
 from advisor.rulebook.rule import Rule, Sections, Wrong
@@ -32,7 +33,25 @@ def _wrong(example: Example, number: int, sections: Sections) -> Iterator[Wrong]
             yield Wrong((*here, name, ""), f"there is no section {name!r}{nearest(name, known)}")
         else:
             yield from _mistakes(sections.models[name], values, (*here, name))
+    yield from _wrong_growth(example, number, sections)
     yield from _mistakes(Job, example.job, ("examples", number, "job"))
+
+
+def _wrong_growth(example: Example, number: int, sections: Sections) -> Iterator[Wrong]:
+    """Growth of what is no counter with a value among the example's facts."""
+    known: set[str] = set()
+    for name, values in example.facts.items():
+        if example.growth and name in sections.models:
+            try:
+                known.update(counters_of(_facts(sections.models[name], values), name))
+            except ValidationError:
+                return  # told of the facts
+    for counter in example.growth or {}:
+        if counter not in known:
+            yield Wrong(
+                ("examples", number, "growth"),
+                f"{counter!r} is no counter that the example's facts give{nearest(counter, known)}",
+            )
 
 
 def _mistakes(model: type[Facts], values: Mapping[str, Any], here: Location) -> Iterator[Wrong]:
@@ -65,6 +84,9 @@ def example_snapshot(rule: Rule, example: Example, sections: Sections, derive: D
         source=Source(kind="capture", root_user=False),
         facts={name: facts for name, facts in given.items() if name in sections.probed},
         gaps=example.gaps,
+        sample=None
+        if example.growth is None
+        else Sample(dict.fromkeys(example.facts, example.seconds), example.growth),
     )
     lacking = (rule.sections & set(sections.derived)) - set(given) - {"job"}
     derived = derive(snapshot, job).derived if derive and lacking else {"job": job}

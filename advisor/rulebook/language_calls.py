@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from advisor.model.facts import marks
 from advisor.rulebook.language_compiler import Compiler, Mistake, Part, Step, nearest
 from advisor.rulebook.language_types import ANY, BOOL, FLOAT, INT, VERSION, Type, joined
 from advisor.rulebook.language_values import Defective, Missing, Run, Unknown, kleene, unknowns, version_of
@@ -96,6 +97,22 @@ def _version(compiler: Compiler, name: str, arguments: list[ast.expr]) -> Part:
         return version_of(text) or Unknown((Missing(f"version({source})", "", "unsupported"),))
 
     return Part(VERSION, run)
+
+
+def _growth(compiler: Compiler, name: str, arguments: list[ast.expr]) -> Part:
+    """``growth`` or ``rate`` of one counter."""
+    node, counter = arguments[0], compiler.part(arguments[0])
+    owner = compiler.part(node.value) if isinstance(node, ast.Attribute) else None
+    if not isinstance(node, ast.Attribute) or owner is None or owner.type.model is None:
+        raise compiler.mistake(f"{name}() takes the name of one counter", node)
+    if marks(owner.type.model)[node.attr].counter is None:
+        raise compiler.mistake(f"{compiler.source(node)!r} is no counter, of which alone there is a {name}", node)
+
+    def run(run: Run) -> Any:
+        thing = owner.run(run)
+        return counter.run(run) if isinstance(thing, Unknown) else run.growth(thing, node.attr, name == "rate")
+
+    return Part(FLOAT if name == "rate" else counter.type, run)
 
 
 def _len(compiler: Compiler, name: str, arguments: list[ast.expr]) -> Part:
@@ -311,10 +328,12 @@ _FUNCTIONS: Mapping[str, tuple[int, int, _Function]] = {
     "all": (1, 1, _any_all),
     "any": (1, 1, _any_all),
     "count": (1, 1, _count),
+    "growth": (1, 1, _growth),
     "known": (1, 1, _known),
     "len": (1, 1, _len),
     "max": (1, 100, _min_max),
     "min": (1, 100, _min_max),
+    "rate": (1, 1, _growth),
     "sum": (1, 1, _sum),
     "version": (1, 1, _version),
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 from advisor.model.facts import Facts, evidence_path, marks
 from advisor.model.finding import Evidence
+from advisor.model.labels import label_of
 from advisor.model.snapshot import Snapshot
 
 STEPS_LIMIT = 1_000_000
@@ -18,8 +19,6 @@ _BITS_LIMIT = 4096
 """Of a whole number: far more than any fact has, and few enough to be printed."""
 PRIVATE = "(private)"
 """Stands for every value that identifies a host or opens a door."""
-_IDENTITY = ("address", "index", "name", "mount_point", "point", "key", "parameter", "path", "number")
-"""Fields that name an item of a list, the first that it has."""
 
 
 class Defective(Exception):
@@ -33,7 +32,8 @@ class Missing:
     expression: str
     path: str
     gap: str
-    """A gap state, ``not read`` (no such section in this Snapshot) or ``no value`` (read, but nothing told)."""
+    """A gap state, ``not read`` (no such section in this Snapshot), ``no value`` (read, but nothing told) or, of a
+    growth, ``not sampled`` or a `GrowthGap`."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,22 @@ class Run:
             self.seen[expression] = Evidence(expression, shown, path, volatile=mark.volatile)
         return _settled(value, Unknown((Missing(expression, path, self._gap(path, mark.volatile)),)))
 
+    def growth(self, owner: Thing, name: str, per_second: bool) -> Any:
+        """How much a counter grew while the host was sampled, or how much a second, with its evidence noted."""
+        expression, path, sample = f"{owner.name}.{name}", evidence_path(owner.facts, name), self.snapshot.sample
+        called = f"{'rate' if per_second else 'growth'}({expression})"
+        if getattr(owner.facts, name) is None:
+            return self.fact(owner, name)
+        if sample is None or expression in sample.unknown or expression not in sample.growth:
+            gap = "not sampled" if sample is None else sample.unknown.get(expression, "not there again")
+            return self._missing(called, path, gap, volatile=True)
+        grown = sample.growth[expression]
+        seconds = sample.seconds.get(expression.partition(".")[0]) if per_second else 1
+        if seconds is None:
+            return self._missing(called, path, "not there again", volatile=True)
+        self.seen[called] = Evidence(called, grown / seconds if per_second else grown, path, volatile=True)
+        return self.seen[called].value
+
     def item(self, owner: Any, expression: str, key: int | str) -> Any:
         """An item of a list or map by its constant key; one that is not there is absent."""
         try:
@@ -123,16 +139,6 @@ def _named(value: Any, expression: str) -> Any:
 def _item(item: Any, expression: str, label: str) -> Any:
     name = f"{expression}[{label}]"
     return Thing(item, name, label) if isinstance(item, Facts) else _named(item, name)
-
-
-def label_of(item: Any, number: int) -> str:
-    """What an item of a list is called: its address, name or number when it has one, else its place."""
-    if not isinstance(item, Facts):
-        return str(number)
-    known = marks(type(item))
-    public = (name for name in _IDENTITY if name in known and not known[name].private)
-    values = (getattr(item, name) for name in public)
-    return next((str(value) for value in values if value not in (None, "")), str(number))
 
 
 def _shown(value: Any) -> Any:

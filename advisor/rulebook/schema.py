@@ -44,6 +44,11 @@ class Example(_Strict):
     gaps: dict[str, GapState] = {}
     """Path to the reason why it gave no value."""
     job: dict[str, Any] = {}
+    growth: dict[str, int | float] | None = None
+    """Counter (``softnet.dropped``, ``rdma.devices[mlx5_0].ports[1].counters.link_downed``) to its growth between two
+    readings; what was read twice and is not named here has none that is known. Left out: it was read once."""
+    seconds: Annotated[float, Field(gt=0)] = 5.0
+    """Between the two readings."""
     expect: Verdict | dict[str, Verdict]
     """The worst verdict of all subjects (fails, unknown, holds, not-applicable), or subject to verdict."""
     message: str | None = None

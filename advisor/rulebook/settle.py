@@ -12,6 +12,15 @@ _OPTIONS = ("--ranks", "--data", "--checkpoints")
 _PACKAGES = {"storcli64": "storcli or perccli", "nvme": "nvme-cli"}
 """What brings a program that has another name."""
 
+_CAPTURE_ANEW = "capture it with --sample 5s: one reading does not tell what grows"
+_GROWTH = {
+    "not sampled": "run with --sample 5s",
+    "started again": "sample again: the counter of {} started again meanwhile",
+    "not there again": "sample again: the second reading lacks the counter of {}",
+    "at its limit": "clear the counter of {}, which stands at its largest value and counts no further",
+}
+"""Why the growth of a counter is not known, and what would tell it."""
+
 
 def settling(missing: Iterable[Missing], snapshot: Snapshot) -> tuple[str, ...]:
     """One text for each missing fact, without repetition."""
@@ -24,6 +33,9 @@ def _settles(missing: Missing, snapshot: Snapshot) -> str:
     if missing.gap == "not read":
         section = missing.expression.partition(".")[0]
         return f"have facts of section {section}: its probe failed, or these facts are without it"
+    if missing.gap in _GROWTH:
+        captured = missing.gap == "not sampled" and snapshot.source.kind in ("capture", "tree")
+        return _CAPTURE_ANEW if captured else _GROWTH[missing.gap].format(missing.expression)
     if missing.path.startswith(_COMMAND):
         return _of_command(missing.path.removeprefix(_COMMAND), missing.gap)
     return _of_path(missing, snapshot)

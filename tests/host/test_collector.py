@@ -21,6 +21,7 @@ from advisor.host.captured import open_root
 from advisor.host.live import LiveHost
 from advisor.model.facts import Facts, marks
 from advisor.probes._run import run_probes
+from tests.pci_spaces import acs, ats, express, pci_space, serial
 from tests.trees import write_capture, write_link, write_tree
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -180,6 +181,13 @@ CONTENTS: dict[str, str | bytes] = {
     f"{GPU}/vendor": "0x10de\n",
     f"{GPU}/numa_node": "0\n",
     f"{GPU}/current_link_width": "16\n",
+    f"{GPU}/config": pci_space(express(relaxed=True), extended=(serial(), ats(enabled=True), (0x0B, b"\n\n\0\r\n"))),
+    f"{GPU}/power/runtime_status": "active\n",
+    f"{GPU}/resource": "0x0000000000000000 0x0000000000ffffff 0x0000000000040200\n" * 13,
+    f"{GPU}/../config": pci_space(express("root port"), extended=(acs(on=0x1D),), bridge=True),
+    f"{NVME}/config": pci_space(express())[:64],
+    f"{NIC}/config": pci_space(express(), vendor=0x15B3),
+    f"{NIC}/power/runtime_status": "suspended\n",
     f"{GPU}/../class": "0x060400\n",
     f"{GPU}/../max_link_width": "16\n",
     f"{NIC}/class": "0x020000\n",
@@ -268,6 +276,9 @@ def test_a_node_with_gpus_rdma_and_raid_gives_what_the_probes_read_of_it(name: s
     wanted = as_it_is(tmp_path, archive)
     assert_same(facts_and_gaps(told), facts_and_gaps(wanted))
     assert told.mode("/proc/irq/90/smp_affinity") == 0o644
+    spaces = {f"{folder}/config": told.data(f"{folder}/config") for folder in (GPU, NVME, NIC)}
+    # A device that sleeps is not woken.
+    assert spaces == {path: None if path.startswith(NIC) else CONTENTS[path] for path in spaces}
 
 
 def as_it_is(tmp_path: Path, archive: str) -> Host:

@@ -20,6 +20,7 @@ from advisor.rulebook.evaluate import evaluate
 from tests.trees import write_capture, write_link
 
 KEY = b"0" * 32
+MOUNTSTATS = ("/proc/self/mountstats", 65536)
 PCI = "/sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0"
 RDMA = f"{PCI}/infiniband/mlx5_0"
 POD = "7d3f2b1a_90aa_4bcd_8e21_5566778899aa"
@@ -271,3 +272,38 @@ def test_what_programs_print_loses_numbers_and_names(text: str, secret: str) -> 
         assert secret not in printed
         assert len(printed.split("\n")) == len(text.split("\n"))
         assert "Model" in printed
+
+
+@pytest.mark.parametrize(
+    ("printed", "secret"),
+    [
+        ('  "SN": "            ZL2PVFA8",', "ZL2PVFA8"),
+        ('"SAS Address": "500605b002e04f10",', "500605b002e04f10"),
+        ("SAS Address(0): 0x50000393d84ba992", "50000393d84ba992"),
+        ("   Controller World Wide Name     : 50000D1F048FCC00", "50000D1F048FCC00"),
+        ("            WWN Port: 51402EC01526FD80", "51402EC01526FD80"),
+        ("            WWID: 51402EC01526FD80", "51402EC01526FD80"),
+        ("0        500605b002e04f10 \n", "500605b002e04f10"),
+        ("MD_UUID=57219006:b1527c59:de32536d:bb88a27f\n", "b1527c59"),
+        ("MD_NAME=quokka17:0\n", "quokka17"),
+        ('"subnqn" : "nqn.2014.08.org.nvmexpress:144d144dS4EVNF0M1  Made Up",', "S4EVNF0M1"),
+        ("   connector 1I box 1 bay 4   HP   EF0300FARMU    6SJ8ND840000N5191GHP     HPD6", "6SJ8ND840000N5191GHP"),
+    ],
+)
+def test_what_storage_tools_print_of_hardware_is_replaced(printed: str, secret: str) -> None:
+    argv = ("made-up-tool",)
+    recorder = Recorder(kind="capture", root_user=None, inner=open_root("/"))
+    recorder.answers["run", argv] = Answer("command: made-up-tool", Output(argv, 0, printed), None)
+    output = redacted(recorder, [], KEY).answers["run", argv].value.stdout
+    assert secret not in output
+    assert output[:5] == printed[:5]
+
+
+def test_servers_in_mountstats_are_replaced() -> None:
+    text = "device filer17.example.org:/x mounted on /x with fstype nfs4 statvers=1.1\n\topts:\trw,addr=192.0.2.9\n"
+    recorder = Recorder(kind="capture", root_user=None, inner=open_root("/"))
+    recorder.answers["data", MOUNTSTATS] = Answer(MOUNTSTATS[0], text.encode(), None)
+    made = redacted(recorder, [], KEY).answers["data", MOUNTSTATS].value.decode()
+    assert "filer17" not in made
+    assert "192.0.2.9" not in made
+    assert ":/x mounted on /x with fstype nfs4" in made

@@ -7,9 +7,9 @@ import pytest
 
 from advisor.model.facts import evidence_path
 from advisor.model.snapshot import Snapshot, Source, committed_json
-from advisor.probes._filesystems import is_passing, kept_options, kind_of
+from advisor.probes._filesystems import family_of, is_passing, kept_options, kind_of
 from advisor.probes._mountinfo import parse_mountinfo
-from advisor.probes.mounts import Mount, Mounts, nfs_facts, parse_fstab, reachable, read
+from advisor.probes.mounts import Mount, Mounts, ceph_facts, nfs_facts, parse_fstab, reachable, read
 from tests.trees import write_capture, write_tree
 
 MOUNTINFO = "/proc/self/mountinfo"
@@ -242,3 +242,53 @@ def test_kinds_of_file_systems(fstype: str, kind: str | None) -> None:
 )
 def test_mounts_that_come_and_go(point: str, kind: str, passing: bool) -> None:
     assert is_passing(point, kind) is passing
+
+
+CEPH = (
+    "61 20 0:60 / /ceph rw - ceph 192.0.2.1:6789:/ rw,name=admin,secret=<hidden>,rasize=33554432,wsync,ms_mode=secure\n"
+)
+
+
+def test_options_of_the_ceph_client_are_told(tmp_path: Path) -> None:
+    ceph = by_point(read(write_tree(tmp_path, {MOUNTINFO: CEPH})))["/ceph"]
+    assert (ceph.kind, ceph.family) == ("network", "ceph")
+    assert (ceph.ceph_read_ahead_bytes, ceph.ceph_read_bytes) == (33554432, None)
+    assert (ceph.ceph_synchronous_metadata, ceph.ceph_connection_mode) == (True, "secure")
+
+
+def test_what_ceph_does_not_print_is_the_kernels_own(tmp_path: Path) -> None:
+    facts = ceph_facts({"nowsync": "", "rsize": "65536", "wsize": "x" * 30})
+    assert facts["ceph_read_ahead_bytes"] == 8 * 1024 * 1024
+    assert (facts["ceph_read_bytes"], facts["ceph_write_bytes"]) == (65536, None)
+    assert (facts["ceph_synchronous_metadata"], facts["ceph_connection_mode"]) == (False, None)
+
+
+def test_read_ahead_of_network_mounts_is_that_of_their_own_device(tmp_path: Path) -> None:
+    host = write_capture(tmp_path, {MOUNTINFO: ROOT + NFS + CEPH, "/sys/class/bdi/0:50/read_ahead_kb": "15360\n"})
+    found = by_point(read(host))
+    assert found["/data"].read_ahead_bytes == 15360 * 1024
+    assert evidence_path(found["/data"], "read_ahead_bytes") == "/sys/class/bdi/0:50/read_ahead_kb"
+    assert found["/ceph"].read_ahead_bytes is None
+    assert host.gaps["/sys/class/bdi/0:60/read_ahead_kb"] == "absent"
+    assert "/sys/class/bdi/8:2/read_ahead_kb" not in host.gaps
+
+
+@pytest.mark.parametrize(
+    ("fstype", "kind", "family"),
+    [
+        ("lustre", "network", "lustre"),
+        ("gpfs", "network", "gpfs"),
+        ("wekafs", "network", "weka"),
+        ("beegfs", "network", "beegfs"),
+        ("fuse.ceph-fuse", "fuse", "ceph"),
+        ("fuse.juicefs", "fuse", "juicefs"),
+        ("fuse.s3fs", "fuse", "object store"),
+        ("fuse.gcsfuse", "fuse", "object store"),
+        ("fuse.blobfuse2", "fuse", "object store"),
+        ("virtiofs", "network", "hypervisor"),
+        ("fuse.of-my-own", "fuse", None),
+        ("ext4", "local", None),
+    ],
+)
+def test_file_systems_are_told_apart_by_what_serves_them(fstype: str, kind: str, family: str | None) -> None:
+    assert (kind_of(fstype), family_of(fstype)) == (kind, family)
