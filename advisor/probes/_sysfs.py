@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from advisor.host.base import Host
 from advisor.host.fields import read_value
-from advisor.model.facts import File
+from advisor.model.facts import Facts, File, marks
 
 PCI_DEVICES = "/sys/bus/pci/devices"
 NUMA_NODE = File("numa_node", unknown=("-1",))
@@ -55,6 +55,12 @@ def near_numa_node(host: Host, own: str, real: str) -> tuple[int | None, str]:
             if text is not None and text.isascii() and text.isdigit():
                 return int(text), path
     return None, own
+
+
+def not_offered(model: type[Facts], names: Iterable[str]) -> dict[str, object]:
+    """``None`` for every field whose file is not among the ``names`` of the listed folder: it needs no asking for."""
+    there = set(names)
+    return {n: None for n, mark in marks(model).items() if mark.file is not None and mark.file.name not in there}
 
 
 def quiet_text(host: Host, path: str) -> str | None:

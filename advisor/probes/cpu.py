@@ -3,11 +3,13 @@
 Formats: https://docs.kernel.org/admin-guide/cputopology.html and https://docs.kernel.org/admin-guide/pm/cpufreq.html
 """
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from advisor.host.base import AFFINITY, Host
 from advisor.host.fields import read_fields
-from advisor.model.facts import Facts, File
+from advisor.model.facts import Facts, File, Seen, SeenAs
+from advisor.probes._caches import FILES as CACHE_FILES
+from advisor.probes._caches import Cache, read_caches, read_last_level
 from advisor.probes._collected import Collected
 from advisor.probes._cpuinfo import (
     CPUINFO,
@@ -18,8 +20,13 @@ from advisor.probes._cpuinfo import (
     read_processors,
 )
 from advisor.probes._cpulist import numbered, parse_cpulist, parse_cpumask, read_cpulist
+from advisor.probes._frequency import CLOCK_FILES, Clock, Policy, read_clocks, read_policies
+from advisor.probes._idle import IdleState, read_idle_states
+from advisor.probes._sampled_cpus import SAMPLED, sampled
+from advisor.probes._throttle import COUNTERS, Throttles, read_throttles
 
 ORIGIN = "/sys/devices/system/cpu"
+VULNERABILITIES = f"{ORIGIN}/vulnerabilities"
 STATUS = "/proc/self/status"
 _LISTS = ("present", "possible", "isolated", "nohz_full")
 SIBLINGS = ("thread_siblings_list", "core_cpus_list", "thread_siblings")
@@ -40,26 +47,17 @@ class LogicalCpu(Facts):
     ] = None
 
 
-class Policy(Facts):
-    """One frequency domain, from its folder ``cpufreq/policyN``."""
+class Vulnerability(Facts):
+    """What the kernel says about one flaw of CPUs, from its file in ``vulnerabilities``."""
 
-    number: int
-    driver: Annotated[str | None, File("scaling_driver")] = None
-    governor: Annotated[str | None, File("scaling_governor")] = None
-    available_governors: Annotated[tuple[str, ...] | None, File("scaling_available_governors")] = None
-    energy_preference: Annotated[
-        str | None, File("energy_performance_preference"), "hint to the hardware (EPP): a word or 0..255"
-    ] = None
-    available_energy_preferences: Annotated[
-        tuple[str, ...] | None, File("energy_performance_available_preferences")
-    ] = None
-    max_hertz: Annotated[int | None, File("cpuinfo_max_freq", scale=1000), "what the hardware can do"] = None
-    allowed_max_hertz: Annotated[int | None, File("scaling_max_freq", scale=1000), "what policy allows"] = None
+    name: str
+    status: Annotated[str | None, "the kernel's words: Not affected, Mitigation: ..., Vulnerable ..."] = None
 
 
 class Cpu(Facts):
     """All CPUs of the host and the share of them that this process may use."""
 
+    seen: ClassVar[Seen | None] = "host"
     online: Annotated[tuple[int, ...] | None, File("online"), "CPUs that run tasks"] = None
     present: Annotated[tuple[int, ...] | None, File("present"), "CPUs that are plugged in"] = None
     possible: Annotated[tuple[int, ...] | None, File("possible"), "CPUs that could be plugged in"] = None
@@ -75,13 +73,23 @@ class Cpu(Facts):
     cores: Annotated[int | None, "physical cores with an online CPU"] = None
     smt_active: Annotated[bool | None, File("smt/active"), "whether a core runs several threads now"] = None
     smt_control: Annotated[str | None, File("smt/control"), "on, off, forceoff, notsupported ..."] = None
-    affinity: Annotated[tuple[int, ...] | None, "CPUs that this process may run on"] = None
+    affinity: Annotated[tuple[int, ...] | None, SeenAs("own"), "CPUs that this process may run on"] = None
+    caches: Annotated[tuple[Cache, ...] | None, "caches of one CPU that stands for all, by level"] = None
+    last_level_caches: Annotated[tuple[Cache, ...] | None, "every cache of the highest level"] = None
     policies: Annotated[tuple[Policy, ...] | None, "frequency domains; none in most VMs"] = None
+    clocks: Annotated[tuple[Clock, ...] | None, "clocks of a few frequency domains"] = None
     intel_pstate_status: Annotated[str | None, File("intel_pstate/status"), "active, passive or off"] = None
     amd_pstate_status: Annotated[str | None, File("amd_pstate/status"), "active, passive, guided or disable"] = None
+    min_performance_percent: Annotated[int | None, File("intel_pstate/min_perf_pct"), "of the highest clock"] = None
+    max_performance_percent: Annotated[int | None, File("intel_pstate/max_perf_pct"), "of the highest clock"] = None
     no_turbo: Annotated[bool | None, File("intel_pstate/no_turbo"), "true: turbo is switched OFF"] = None
     boost: Annotated[bool | None, File("cpufreq/boost"), "true: boost is switched ON"] = None
     idle_driver: Annotated[str | None, File("cpuidle/current_driver"), "none in most VMs"] = None
+    idle_governor: Annotated[str | None, File("cpuidle/current_governor_ro"), "menu, teo, ladder, haltpoll"] = None
+    idle_states: Annotated[tuple[IdleState, ...] | None, "states of one CPU that stands for all; none in VMs"] = None
+    idle_states_differ: Annotated[bool | None, "among a few CPUs not all have the same states switched off"] = None
+    throttles: Annotated[Throttles | None, "how often heat slowed CPUs down"] = None
+    vulnerabilities: Annotated[tuple[Vulnerability, ...] | None, "flaws that the kernel knows of"] = None
     model: Annotated[str | None, "the maker's name of the CPU"] = None
     vendor: Annotated[str | None, "GenuineIntel, AuthenticAMD, or ARM's implementer code"] = None
     architecture: Annotated[str | None, "x86_64, aarch64, ppc64le ..."] = None
@@ -94,12 +102,20 @@ COLLECTED = Collected(
         (f"{ORIGIN}/cpu[0-9]*", LogicalCpu),
         (f"{ORIGIN}/cpufreq/policy*", Policy),
         (f"{ORIGIN}/cpu[0-9]*/cpufreq", Policy),
+        *((f"{ORIGIN}/cpu{number}/cpuidle/state[0-9]*", IdleState) for number in SAMPLED),
     ),
     folders=(
         (f"{ORIGIN}/cpu[0-9]*", "online"),
         (f"{ORIGIN}/cpu[0-9]*/topology", " ".join(["core_id", *SIBLINGS, *PACKAGE_CPUS])),
         (f"{ORIGIN}/cpufreq", ""),
+        *((f"{ORIGIN}/cpu{number}/cpuidle", "") for number in SAMPLED),
+        (f"{ORIGIN}/cpu[0-9]*/cache", ""),
+        (f"{ORIGIN}/cpu[0-9]*/cache/index[2-9]", CACHE_FILES),
+        *((f"{ORIGIN}/cpu{number}/cache/index[01]", CACHE_FILES) for number in SAMPLED),
+        (f"{ORIGIN}/cpu[0-9]*/thermal_throttle", " ".join(COUNTERS)),
+        (VULNERABILITIES, "*"),
     ),
+    files=CLOCK_FILES,
     large_files=("/proc/cpuinfo", "/proc/self/status"),
     commands=(UNAME,),
 )
@@ -118,6 +134,8 @@ def read(host: Host) -> Cpu:
     origins.update(dict.fromkeys(("model", "vendor", "hypervisor_flag"), CPUINFO))
     affinity, origins["affinity"] = _affinity(host)
     running = tuple(cpu for cpu in cpus or () if cpu.online is not False)
+    origins |= _places(sampled(cpu.number for cpu in running))
+    policies = read_policies(host, numbers)
     return read_fields(
         host,
         Cpu,
@@ -130,7 +148,12 @@ def read(host: Host) -> Cpu:
         cores=_cores(running),
         **_smt(host, running, origins),
         affinity=affinity,
-        policies=_policies(host, numbers),
+        policies=policies,
+        clocks=read_clocks(host, policies),
+        **_caches(host, running),
+        **_idle(host, running),
+        throttles=read_throttles(host, [(cpu.number, core_of(cpu), cpu.package) for cpu in running]),
+        vulnerabilities=_vulnerabilities(host),
         architecture=architecture,
         **_identity(fields),
         origins=origins,
@@ -256,32 +279,36 @@ def parse_allowed_cpus(text: str) -> tuple[int, ...]:
     raise ValueError("no line Cpus_allowed_list")
 
 
-def _policies(host: Host, numbers: tuple[int, ...]) -> tuple[Policy, ...] | None:
-    """The frequency domains; kernels before 4.3 keep them in the folders of the CPUs."""
-    names = host.names(f"{ORIGIN}/cpufreq")
-    folders = [(n, f"{ORIGIN}/cpufreq/policy{n}") for n in numbered(names or (), "policy")]
-    if not folders and numbers and "cpufreq" in (host.names(f"{ORIGIN}/cpu{numbers[0]}") or ()):
-        folders = [(n, f"{ORIGIN}/cpu{n}/cpufreq") for n in numbers]
-    if not folders and names is None and not (numbers and host.gaps.get(f"{ORIGIN}/cpufreq") == "absent"):
-        return None
-    return tuple(_policy(host, number, folder) for number, folder in folders)
-
-
-def _policy(host: Host, number: int, folder: str) -> Policy:
-    """One domain, read only from the files that its driver offers."""
-    offered = set(host.names(folder) or ())
-    given: dict[str, object] = {
-        "available_governors": _words(host, folder, offered, "scaling_available_governors"),
-        "available_energy_preferences": _words(host, folder, offered, "energy_performance_available_preferences"),
+def _places(few: tuple[int, ...]) -> dict[str, str]:
+    """Where is looked for what CPUs have in folders of their own."""
+    folder = f"{ORIGIN}/cpu{few[0] if few else 0}"
+    origins = {"caches": f"{folder}/cache", "last_level_caches": f"{folder}/cache", "idle_states": f"{folder}/cpuidle"}
+    origins |= {"idle_states_differ": f"{folder}/cpuidle", "throttles": f"{folder}/thermal_throttle"}
+    return origins | {
+        "policies": f"{ORIGIN}/cpufreq",
+        "clocks": f"{ORIGIN}/cpufreq",
+        "vulnerabilities": VULNERABILITIES,
     }
-    if "energy_performance_preference" not in offered:
-        given["energy_preference"] = None
-    return read_fields(host, Policy, folder, number=number, **given)
 
 
-def _words(host: Host, folder: str, offered: set[str], name: str) -> tuple[str, ...] | None:
-    text = host.text(f"{folder}/{name}") if name in offered else None
-    return None if text is None else tuple(text.split())
+def _caches(host: Host, running: tuple[LogicalCpu, ...]) -> dict[str, tuple[Cache, ...] | None]:
+    numbers = [cpu.number for cpu in running]
+    few = sampled(numbers)
+    caches = read_caches(host, few[0]) if few else None
+    return {"caches": caches, "last_level_caches": caches and read_last_level(host, caches, numbers)}
+
+
+def _idle(host: Host, running: tuple[LogicalCpu, ...]) -> dict[str, object]:
+    states, differ = read_idle_states(host, [cpu.number for cpu in running])
+    return {"idle_states": states, "idle_states_differ": differ}
+
+
+def _vulnerabilities(host: Host) -> tuple[Vulnerability, ...] | None:
+    names = host.names(VULNERABILITIES)
+    if names is None:
+        return None
+    found = ((name, f"{VULNERABILITIES}/{name}") for name in names)
+    return tuple(Vulnerability(origin=path, name=name, status=host.text(path)) for name, path in found)
 
 
 def _identity(fields: dict[str, str] | None) -> dict[str, object]:
