@@ -9,6 +9,7 @@ from advisor.probes._collected import Collected, Tool
 from advisor.probes._lvm import LVS
 from advisor.probes._md import MDADM
 from advisor.probes.cgroup import FILES as CGROUP_FILES
+from advisor.probes.pressure import GROUP_FILES
 
 CGROUP_KINDS = ("cgroup", "cgroup2", "cpuset")
 FOR_REDACTION = Collected(
@@ -69,7 +70,7 @@ def script() -> str:
     values = {
         "NETWORK": "|".join([*network, "fuse.*"]),
         "KERNEL": "|".join(kernel),
-        "CGROUP_FILES": " ".join(CGROUP_FILES),
+        "CGROUP_FILES": " ".join((*CGROUP_FILES, *GROUP_FILES)),
         "MODULES": " ".join(modules.OF_INTEREST),
         "ETHTOOL": " ".join(ethtool.OPTIONS),
         "NVME": " ".join(nvme.QUESTIONS),

@@ -62,6 +62,7 @@ FILES = (
     *("cpuset.effective_cpus", "cpuset.effective_mems", "effective_cpus", "effective_mems", "cpuset.cpus"),
     *("cpuset.mems", "cpus", "mems", "memory.max", "memory.high", "memory.current", "memory.events", "memory.stat"),
     *("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.oom_control", "pids.max", "pids.current"),
+    *("memory.swap.max", "memory.swap.current", "memory.failcnt", "memory.memsw.limit_in_bytes"),
 )
 """The files read in each folder of this process's control groups, which the collector finds by itself."""
 COLLECTED = Collected(folders=(("/sys/fs/cgroup", ""),), files=("/proc/self/cpuset",))
