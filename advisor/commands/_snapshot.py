@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 
+from advisor.commands._given import refuse_given_with
 from advisor.derived._run import derive_all
 from advisor.discover import derived_models, probe_models, units
 from advisor.errors import InputError
@@ -19,27 +20,36 @@ from advisor.probes._run import Defect, Reading, between, counting, read_all, sa
 
 
 def snapshot_from(
-    root: str | None, facts: str | None, job: Job | None = None, sample: float | None = None
+    root: str | None,
+    facts: str | None,
+    given: Mapping[str, str],
+    job: Job | None = None,
+    sample: float | None = None,
 ) -> tuple[Snapshot, tuple[Defect, ...]]:
     """The Snapshot of ``--root`` (default: this machine) or ``--facts``, with everything derived from it.
 
-    ``sample``: seconds after which a live host's counters are read again.
+    ``given``: files about the machine that add to it, kind to text. ``sample``: seconds after which a live host's
+    counters are read again.
     """
     if root is not None and facts is not None:
         raise InputError("--root and --facts exclude each other: give the one that the facts are to come from")
     if facts is not None and sample is not None:
         raise InputError("--facts and --sample exclude each other: facts from a file cannot be read a second time")
     if facts is not None:
+        refuse_given_with("--facts", given)
         snapshot = parse_snapshot(read_text(facts), probe_models(), printable(facts))
         return derive(snapshot, job), ()
-    return probe_host(open_root(root or "/"), job, sample)
+    return probe_host(open_root(root or "/"), job, sample, given)
 
 
-def probe_host(host: Host, job: Job | None = None, sample: float | None = None) -> tuple[Snapshot, tuple[Defect, ...]]:
-    """The Snapshot of a Host, with everything derived from it, and the probes that failed.
+def probe_host(
+    host: Host, job: Job | None = None, sample: float | None = None, given: Mapping[str, str] | None = None
+) -> tuple[Snapshot, tuple[Defect, ...]]:
+    """The Snapshot of a Host, with everything derived from it, and the probes that failed. ``given``: files about it.
 
     With a ``sample`` of so many seconds, or a second reading in a capture, it tells what grew meanwhile.
     """
+    host.given = given or {}
     with _no_collecting():
         probes = units("probes")
         first = read_all(host, probes)
@@ -76,6 +86,7 @@ def read_again(
     if again is None and sample is not None:
         time.sleep(sample)
     asked = wrapped(host if again is None else again.host)
+    asked.given = host.given
     reading = read_all(asked, counting(probes))
     seconds = between(first, reading) if again is None else again.after(reading.snapshot.facts)
     return Second(asked, reading, seconds)

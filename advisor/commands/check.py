@@ -1,9 +1,10 @@
 """Checks the facts of this host (or a captured one) against the rules."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
+from advisor.commands._given import given_options
 from advisor.commands._job import job_options, job_told
 from advisor.commands._options import no_second_reading, sample_option
 from advisor.discover import unit_names
@@ -16,6 +17,7 @@ NEVER = "never"
 @click.option("--root", metavar="DIR|TAR", help="A captured machine instead of this one.")
 @click.option("--facts", metavar="FILE", help="The facts.json of an earlier run instead of this machine.")
 @sample_option
+@given_options
 @job_options
 @click.option("--rules", multiple=True, metavar="DIR", help="Further rules: DIR/<area>/<bad-pattern>.yaml.")
 @click.option("--format", "form", type=click.Choice(unit_names("reports")), default="text", show_default=True)
@@ -32,6 +34,7 @@ def command(
     root: str | None,
     facts: str | None,
     sample: float | None,
+    given: Mapping[str, str],
     ranks: int | None,
     data: str | None,
     checkpoints: str | None,
@@ -53,7 +56,7 @@ def command(
     from advisor.rulebook.evaluate import evaluate
 
     every = loaded(rules)  # a wrong rule is told before the host is read
-    snapshot, defects = snapshot_from(root, facts, sample=sample)
+    snapshot, defects = snapshot_from(root, facts, given, sample=sample)
     snapshot = derive(snapshot, job_told(snapshot, ranks, data, checkpoints))
     report = evaluate(every, snapshot)
     if not quiet:

@@ -1,9 +1,10 @@
 """Explains a rule, or a key that rules set, with the values of this host (or of a captured one)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
+from advisor.commands._given import given_options
 from advisor.commands._job import job_options, job_told
 from advisor.commands._pages import Explained, Key
 from advisor.model.snapshot import Snapshot
@@ -14,6 +15,7 @@ from advisor.rulebook.rule import Rule
 @click.argument("name", metavar="RULE|KEY")
 @click.option("--root", metavar="DIR|TAR", help="A captured machine instead of this one.")
 @click.option("--facts", metavar="FILE", help="The facts.json of an earlier run instead of this machine.")
+@given_options
 @job_options
 @click.option("--rules", multiple=True, metavar="DIR", help="Further rules: DIR/<area>/<bad-pattern>.yaml.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -23,6 +25,7 @@ def command(
     name: str,
     root: str | None,
     facts: str | None,
+    given: Mapping[str, str],
     ranks: int | None,
     data: str | None,
     checkpoints: str | None,
@@ -44,7 +47,7 @@ def command(
 
     every = loaded(rules)
     about, target = _named(name, every)
-    snapshot, _ = snapshot_from(root, facts)
+    snapshot, _ = snapshot_from(root, facts, given)
     explained = _explained(about, target, derive(snapshot, job_told(snapshot, ranks, data, checkpoints)))
     if not quiet:
         document = json.dumps(as_document(explained), indent=1, sort_keys=True) + "\n" if form == "json" else None

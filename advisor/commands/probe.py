@@ -1,12 +1,16 @@
 """Reads this host (or a captured one), prints a summary and writes OUT/facts.json."""
 
+from collections.abc import Mapping
+
 import click
 
+from advisor.commands._given import given_options
 from advisor.commands._options import no_second_reading, sample_option
 
 
 @click.command()
 @click.option("--root", metavar="DIR|TAR", help="A captured machine instead of this one.")
+@given_options
 @click.option("--out", default="advisor-out", show_default=True, metavar="OUT", help="Folder that facts.json goes to.")
 @sample_option
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -14,7 +18,14 @@ from advisor.commands._options import no_second_reading, sample_option
 @click.option("--no-color", is_flag=True, help="Accepted as by every command; this one prints no colours.")
 @click.pass_context
 def command(
-    ctx: click.Context, root: str | None, out: str, sample: float | None, form: str, quiet: bool, no_color: bool
+    ctx: click.Context,
+    root: str | None,
+    given: Mapping[str, str],
+    out: str,
+    sample: float | None,
+    form: str,
+    quiet: bool,
+    no_color: bool,
 ) -> None:
     """Reads the host, prints a summary and writes OUT/facts.json.
 
@@ -27,7 +38,7 @@ def command(
     from advisor.planning.write import write_record
     from advisor.reports._host import summary
 
-    snapshot, defects = snapshot_from(root, None, sample=sample)
+    snapshot, defects = snapshot_from(root, None, given, sample=sample)
     write_record(out, "facts.json", committed_json(snapshot))
     if form == "json" and not quiet:
         click.echo(full_json(snapshot), nl=False)

@@ -1,11 +1,12 @@
 """Writes the configuration that the rules and --set ask for, without measuring."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
 from advisor.commands._assemble import TUNING_FILE, asked_by, assemble, earlier_measurement
+from advisor.commands._given import given_options
 from advisor.commands._job import job_options, job_told
 from advisor.commands._rules import evaluated
 from advisor.commands._snapshot import derive, snapshot_from
@@ -23,6 +24,7 @@ SCHEMA_VERSION = 1
 @click.option("--root", metavar="DIR|TAR", help="A captured machine instead of this one.")
 @click.option("--facts", metavar="FILE", help="The facts.json of an earlier run instead of this machine.")
 @click.option("--out", default="advisor-out", show_default=True, metavar="OUT", help="Folder to write.")
+@given_options
 @job_options
 @click.option("--set", "wishes", multiple=True, metavar="TARGET:KEY=VALUE", help="A setting of your own; it wins.")
 @click.option("--rules", multiple=True, metavar="DIR", help="Further rules.")
@@ -34,6 +36,7 @@ def command(
     ctx: click.Context,
     root: str | None,
     facts: str | None,
+    given: Mapping[str, str],
     out: str,
     ranks: int | None,
     data: str | None,
@@ -51,7 +54,7 @@ def command(
     """
     targets = load_targets()
     own = [requested(wish, targets) for wish in wishes]
-    snapshot, defects = snapshot_from(root, facts)
+    snapshot, defects = snapshot_from(root, facts, given)
     snapshot = derive(snapshot, job_told(snapshot, ranks, data, checkpoints))
     report, measured = evaluated(snapshot, rules), earlier_measurement(out)
     made = plan([*asked_by(report, snapshot), *measured.settings, *own], snapshot, targets)

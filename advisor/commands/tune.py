@@ -6,7 +6,7 @@ that come within noise of the best. What was measured is used again until someth
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from advisor.commands import _summary
 from advisor.commands._assemble import asked_by, assemble
 from advisor.commands._busy import refuse_foreign_gpu_work, wait_until_quiet
 from advisor.commands._cache import cache_folder
+from advisor.commands._given import given_options
 from advisor.commands._interrupt import stoppable
 from advisor.commands._job import job_told
 from advisor.commands._measured import TUNING_FILE, Asked, Described, earlier, measure, resources, validity
@@ -53,6 +54,7 @@ class Options:
     workload: str
     data: str | None
     checkpoints: str | None
+    given: Mapping[str, str]
     global_batch: int | None
     ranks: int | None
     budget: float
@@ -86,6 +88,7 @@ class Options:
 )
 @click.option("--data", metavar="PATH", help="Its data set; without it one is generated once.")
 @click.option("--checkpoints", metavar="PATH", help="Where the job writes its checkpoints: decides some rules.")
+@given_options
 @click.option(
     "--global-batch",
     type=click.IntRange(1, 1 << 30),
@@ -143,7 +146,7 @@ def tune(options: Options) -> int:
     with stoppable():
         job = wanted(options.workload, options.data, options.python, options.step_time, options.budget, cache)
         described = describe(job)
-        snapshot, defects = probe_host(host, sample=options.sample)
+        snapshot, defects = probe_host(host, sample=options.sample, given=options.given)
         if not options.allow_busy:
             refuse_foreign_gpu_work(snapshot)
         snapshot = derive(snapshot, _job(snapshot, options, described))

@@ -74,6 +74,8 @@ class Host(ABC):
     root_user: bool | None
     """Whether the reader is (was) root."""
     gaps: dict[str, GapState] = field(default_factory=dict)
+    given: Mapping[str, str] = field(default_factory=dict)
+    """Files about the machine that the user gave beside it: kind to text (see `advisor.probes._given`)."""
 
     @abstractmethod
     def data(self, path: str, limit: int = READ_LIMIT_BYTES) -> bytes | None:

@@ -10,8 +10,11 @@ from typing import Annotated, Any
 from advisor.host.base import ENVIRONMENT, NVML, Host
 from advisor.model.facts import Counter, Facts, File, Private, Volatile, marks
 from advisor.probes._collected import Collected
+from advisor.probes._given import KINDS, SMI_XML, Disagreement, disagreement, filled
 from advisor.probes._pci_codes import GPU_VENDORS, class_and_vendor, kind_of
+from advisor.probes._smi_xml import parse_smi_xml
 from advisor.probes._sysfs import PCI_DEVICES, pci_addresses, quiet_names
+from advisor.probes._xml import NotReadable
 
 VERSION = "/proc/driver/nvidia/version"
 PROC_GPUS = "/proc/driver/nvidia/gpus"
@@ -20,6 +23,11 @@ KFD = "/dev/kfd"
 MILLIWATTS = 1000
 P2P_OK = 0
 """NVML_P2P_STATUS_OK."""
+SMI_COARSE = {
+    **{f"power_{name}limit_watts": 0.01 for name in ("", "default_", "enforced_")},
+    "memory_total_bytes": 1024 * 1024,
+}
+"""How much less exactly nvidia-smi writes than NVML answers."""
 _VISIBLE = (
     ("nvidia", "CUDA_VISIBLE_DEVICES"),
     ("amd", "HIP_VISIBLE_DEVICES"),
@@ -89,7 +97,9 @@ class Peer(Facts):
 class Gpu(Facts):
     """The GPUs."""
 
-    source: Annotated[str | None, "nvml, or pci: only what the bus and the driver's files tell"] = None
+    source: Annotated[
+        str | None, "nvml, nvidia-smi (its XML was given), or pci: only what the bus and the driver's files tell"
+    ] = None
     gpus: Annotated[tuple[GpuDevice, ...] | None, "NVIDIA and AMD compute GPUs"] = None
     count: Annotated[int | None, "how many there are"] = None
     visible_count: Annotated[
@@ -99,6 +109,9 @@ class Gpu(Facts):
     open_kernel_module: Annotated[bool | None, "the open flavour of the NVIDIA kernel driver"] = None
     cuda_version: Annotated[str | None, "the newest that the driver supports"] = None
     peers: Annotated[tuple[Peer, ...] | None, "every pair of GPUs"] = None
+    disagreements: Annotated[
+        tuple[Disagreement, ...] | None, "where a given file of nvidia-smi says otherwise; the host's value is kept"
+    ] = None
 
 
 COLLECTED = Collected(
@@ -125,6 +138,10 @@ def read(host: Host) -> Gpu:
             "cuda_version": answers.get("cuda_version"),
             "peers": _peers(host, answers),
         }
+    given = _given(host)
+    told_by_file: dict[str, str] = {}
+    if given is not None:
+        gpus, told_by_file = _with_given(host, given, gpus, values)
     count = None if gpus is None else len(gpus)
     return Gpu(
         origin=NVML,
@@ -137,6 +154,7 @@ def read(host: Host) -> Gpu:
             "open_kernel_module": VERSION,
             **({} if answers else {"driver_version": VERSION, "gpus": PCI_DEVICES, "count": PCI_DEVICES}),
             "visible_count": ENVIRONMENT,
+            **told_by_file,
         },
     )
 
@@ -157,16 +175,65 @@ def _from_nvml(host: Host, answers: Mapping[str, object]) -> tuple[GpuDevice, ..
     return tuple(_answer(host, gpu) for gpu in (told if isinstance(told, list) else ()) if isinstance(gpu, dict))
 
 
-def _answer(host: Host, gpu: Mapping[str, Any]) -> GpuDevice:
+def _answer(host: Host, gpu: Mapping[str, Any], source: str = NVML, keep_gaps: bool = True) -> GpuDevice:
     index = gpu["index"]
-    origin = f"{NVML}/{index}"
-    _keep_gaps(host, origin, gpu)
+    origin = f"{source}/{index}"
+    if keep_gaps:
+        _keep_gaps(host, origin, gpu)
     values: dict[str, Any] = {"index": index, "pci_address": gpu.get("bus_id"), "vendor": "nvidia"}
     for field, mark in marks(GpuDevice).items():
         if mark.file is not None and field not in values:
             value = gpu.get(mark.file.name)
             values[field] = _scaled(field, value)
     return GpuDevice(origin=origin, **values)
+
+
+def _given(host: Host) -> Mapping[str, Any] | None:
+    """The answers in a given file of nvidia-smi, but for the processes when it is this machine: they may have ended."""
+    text = host.given.get(SMI_XML)
+    if text is None:
+        return None
+    try:
+        answers: Mapping[str, Any] = parse_smi_xml(text)
+    except NotReadable:
+        host.missed(KINDS[SMI_XML].origin, "error")
+        return None
+    if host.kind == "live":
+        for gpu in answers["gpus"]:
+            gpu["compute_processes"] = None
+    return answers
+
+
+def _with_given(
+    host: Host, given: Mapping[str, Any], gpus: tuple[GpuDevice, ...] | None, values: dict[str, Any]
+) -> tuple[tuple[GpuDevice, ...] | None, dict[str, str]]:
+    """The GPUs with what only the file knows, and the fields of the section that come from it; fills ``values``."""
+    origin = KINDS[SMI_XML].origin
+    differing: list[Disagreement] = []
+    origins: dict[str, str] = {}
+    for field in ("driver_version", "cuda_version"):
+        if values.get(field) is None and given[field] is not None:
+            values[field], origins[field] = given[field], f"{origin}/{field}"
+        elif given[field] is not None and values[field] != given[field]:
+            differing.append(disagreement(origin, "GPUs", field, values[field], given[field]))
+    alone = not gpus and values["source"] != NVML and not host.names(PCI_DEVICES)
+    devices = {gpu["bus_id"]: _answer(host, gpu, origin, keep_gaps=alone) for gpu in given["gpus"]}
+    if alone:
+        values["source"] = "nvidia-smi"
+        origins |= {"gpus": origin, "count": origin}
+        return tuple(devices.values()), {**origins, "disagreements": origin}
+    merged = []
+    for gpu in gpus or ():
+        if gpu.pci_address in devices:
+            gpu, more = filled(gpu, devices[gpu.pci_address], f"GPU {gpu.pci_address}", SMI_COARSE)
+            differing += more
+            values["source"] = "nvidia-smi" if values["source"] == "pci" else values["source"]
+        merged.append(gpu)
+    here, there = (sorted(str(gpu.pci_address) for gpu in found) for found in (merged, devices.values()))
+    if set(here) != set(there):
+        differing.append(disagreement(origin, "GPUs", "pci_address", ", ".join(here), ", ".join(there)))
+    values["disagreements"] = tuple(differing)
+    return tuple(merged), {**origins, "disagreements": origin}
 
 
 def _scaled(field: str, value: Any) -> Any:
