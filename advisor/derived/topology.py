@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from advisor.model.facts import Facts, GapState
+from advisor.derived._peers import way_between
+from advisor.model.facts import Facts, GapState, Root, evidence_path
 from advisor.probes._cpulist import parse_cpulist
+from advisor.probes.numa import Numa
 from advisor.probes.pci import Device, Pci
 from advisor.probes.rdma import Rdma
 
@@ -28,6 +30,12 @@ class Pair(Facts):
     b: Annotated[str, "PCI address of the other device"]
     b_kind: Annotated[str, "gpu, nic or nvme"]
     distance: Annotated[str | None, "PIX, PXB, PHB or SYS"] = None
+    acs_redirects: Annotated[
+        bool | None,
+        Root(),
+        "a bridge between them sends what they exchange up to the root complex; only of two below one port or switch",
+    ] = None
+    acs_redirecting: Annotated[tuple[str, ...] | None, Root(), "PCI addresses of the bridges that do"] = None
 
 
 class GpuPlace(Facts):
@@ -55,20 +63,21 @@ class Topology(Facts):
     gpus_without_numa_node: Annotated[int | None, "GPUs whose NUMA node nothing tells"] = None
 
 
-def derive(pci: Pci, rdma: Rdma | None, gaps: Mapping[str, GapState]) -> Topology:
+def derive(pci: Pci, rdma: Rdma | None, numa: Numa | None, gaps: Mapping[str, GapState]) -> Topology:
     """The distances between the devices of ``pci``."""
     if pci.devices is None:
         return Topology(origin=pci.origin)
     by_kind = {kind: [_spot(device, gaps) for device in pci.devices if device.kind == kind] for kind in _KINDS}
     gpus, others = by_kind["gpu"], [("nic", spot) for spot in by_kind["nic"]]
     others += [("nvme", spot) for spot in by_kind["nvme"]]
-    pairs = [_pair(a, "gpu", b) for number, a in enumerate(gpus) for b in gpus[number + 1 :]]
-    pairs += [_pair(gpu, kind, other) for gpu in gpus for kind, other in others]
+    bridges = {device.address: device for device in pci.devices if device.kind == "bridge"}
+    pairs = [_pair(a, "gpu", b, bridges) for number, a in enumerate(gpus) for b in gpus[number + 1 :]]
+    pairs += [_pair(gpu, kind, other, bridges) for gpu in gpus for kind, other in others]
     cards = _rdma_cards(rdma, by_kind["nic"])
     return Topology(
         origin=pci.origin,
         pairs=tuple(pairs),
-        gpus=tuple(_place(gpu, cards, by_kind["nvme"], pairs) for gpu in gpus),
+        gpus=tuple(_place(gpu, cards, by_kind["nvme"], pairs, numa) for gpu in gpus),
         numa_nodes_with_gpus=_nodes(gpus),
         numa_nodes_with_nics=_nodes(by_kind["nic"]),
         numa_nodes_with_nvmes=_nodes(by_kind["nvme"]),
@@ -114,19 +123,26 @@ def distance(a: _Spot, b: _Spot) -> str | None:
     return "PHB" if a.node == b.node else "SYS"
 
 
-def _pair(gpu: _Spot, kind: str, other: _Spot) -> Pair:
+def _pair(gpu: _Spot, kind: str, other: _Spot, bridges: Mapping[str, Device]) -> Pair:
+    origins = {"distance": gpu.device.origins.get("near_numa_node", f"{gpu.device.origin}/numa_node")}
+    way = way_between(gpu.device, other.device, bridges)
+    if way is not None:
+        origins |= dict.fromkeys(("acs_redirects", "acs_redirecting"), way.origin)
     return Pair(
         origin=gpu.device.origin,
         a=gpu.device.address,
         b=other.device.address,
         b_kind=kind,
         distance=distance(gpu, other),
-        origins={"distance": gpu.device.origins.get("near_numa_node", f"{gpu.device.origin}/numa_node")},
+        acs_redirects=way.redirects if way is not None else None,
+        acs_redirecting=way.redirecting if way is not None else None,
+        origins=origins,
     )
 
 
-def _place(gpu: _Spot, cards: list[_Spot], nvmes: list[_Spot], pairs: list[Pair]) -> GpuPlace:
+def _place(gpu: _Spot, cards: list[_Spot], nvmes: list[_Spot], pairs: list[Pair], numa: Numa | None) -> GpuPlace:
     device = gpu.device
+    cpus, cpus_origin = _cpus(device, numa)
     distances = {pair.b: pair.distance for pair in pairs if pair.a == device.address}
     nics, nic_distance = nearest({card.device.address: distances[card.device.address] for card in cards})
     drives, drive_distance = nearest({drive.device.address: distances[drive.device.address] for drive in nvmes})
@@ -134,14 +150,14 @@ def _place(gpu: _Spot, cards: list[_Spot], nvmes: list[_Spot], pairs: list[Pair]
         origin=device.origin,
         address=device.address,
         numa_node=device.near_numa_node,
-        cpus=_cpus(device.local_cpulist),
+        cpus=cpus,
         nics=nics,
         nic_distance=nic_distance,
         nvmes=drives,
         nvme_distance=drive_distance,
         origins={
             "numa_node": device.origins.get("near_numa_node", f"{device.origin}/numa_node"),
-            "cpus": f"{device.origin}/local_cpulist",
+            "cpus": cpus_origin,
         },
     )
 
@@ -171,8 +187,20 @@ def _nodes(spots: list[_Spot]) -> tuple[int, ...] | None:
     return None if None in nodes else tuple(sorted({node for node in nodes if node is not None}))
 
 
-def _cpus(text: str | None) -> tuple[int, ...] | None:
+def _cpus(device: Device, numa: Numa | None) -> tuple[tuple[int, ...] | None, str]:
+    """CPUs near a device, and where that stands.
+
+    Of a device whose node the firmware left out the kernel names all CPUs; where a bridge above it tells the node, its
+    CPUs are meant.
+    """
+    if device.numa_node_unset and device.near_numa_node is not None:
+        nodes = (numa.nodes if numa is not None else None) or ()
+        node = next((node for node in nodes if node.number == device.near_numa_node), None)
+        if node is not None:
+            return node.cpus, evidence_path(node, "cpus")
+        return None, device.origins.get("near_numa_node", f"{device.origin}/numa_node")
+    path = f"{device.origin}/local_cpulist"
     try:
-        return None if text is None else parse_cpulist(text)
+        return None if device.local_cpulist is None else parse_cpulist(device.local_cpulist), path
     except ValueError:
-        return None
+        return None, path

@@ -6,8 +6,9 @@ import pytest
 
 from advisor.derived.topology import DISTANCES, Topology, derive, nearest, switches_above
 from advisor.host.captured import open_root
-from advisor.model.facts import GapState
-from advisor.probes import pci, rdma
+from advisor.model.facts import GapState, evidence_path
+from advisor.probes import numa, pci, rdma
+from advisor.probes.numa import Node, Numa
 from advisor.probes.pci import Device, Pci
 from advisor.probes.rdma import Rdma, RdmaDevice
 
@@ -28,8 +29,10 @@ def device(kind: str, *path: str, node: int | None = 0, root: str | None = "pci0
     )
 
 
-def derived(*devices: Device, rdma: Rdma | None = None, gaps: dict[str, GapState] | None = None) -> Topology:
-    return derive(Pci(origin="/bus", devices=devices), rdma, gaps or {})
+def derived(
+    *devices: Device, rdma: Rdma | None = None, gaps: dict[str, GapState] | None = None, numa: Numa | None = None
+) -> Topology:
+    return derive(Pci(origin="/bus", devices=devices), rdma, numa, gaps or {})
 
 
 def distance(a: Device, b: Device, gaps: dict[str, GapState] | None = None) -> str | None:
@@ -109,6 +112,17 @@ def test_a_gpu_has_its_nearest_cards_and_drives() -> None:
     assert topology.gpus_without_numa_node == 0
 
 
+def test_cpus_of_a_gpu_whose_node_only_a_bridge_tells_are_those_of_the_node() -> None:
+    gpu = device("gpu", "port", "gpu", node=1, own=False).model_copy(update={"numa_node_unset": True})
+    nodes = Numa(
+        nodes=(Node(number=0, cpus=(0, 1)), Node(origin="/sys/devices/system/node/node1", number=1, cpus=(8,)))
+    )
+    (place,) = derived(gpu, numa=nodes).gpus or ()
+    assert (place.cpus, evidence_path(place, "cpus")) == ((8,), "/sys/devices/system/node/node1/cpulist")
+    (place,) = derived(gpu).gpus or ()
+    assert place.cpus is None
+
+
 def test_cards_that_do_rdma_go_before_others() -> None:
     plain = device("nic", "port", "up", "down2", "plain")
     fast = device("nic", "port4", "fast", root="pci2", node=1)
@@ -118,7 +132,7 @@ def test_cards_that_do_rdma_go_before_others() -> None:
 
 
 def test_without_a_list_of_devices_nothing_is_known() -> None:
-    topology = derive(Pci(origin="/bus"), None, {})
+    topology = derive(Pci(origin="/bus"), None, None, {})
     assert (topology.pairs, topology.gpus, topology.numa_nodes_with_gpus) == (None, None, None)
 
 
@@ -144,7 +158,7 @@ def test_nearest(distances: dict[str, str | None], expected: object) -> None:
 
 def captured(name: str) -> Topology:
     host = open_root(str(DERIVED / name))
-    return derive(pci.read(host), rdma.read(host), host.gaps)
+    return derive(pci.read(host), rdma.read(host), numa.read(host), host.gaps)
 
 
 shared = pytest.mark.skipif(not DERIVED.is_dir(), reason="needs the captured machines beside the checkout")
