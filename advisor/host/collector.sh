@@ -519,6 +519,7 @@ commands() {
         ask ethtool --json -k "$name"
         ! [ -d "$folder/device/infiniband" ] || ask dcb pfc show dev "$name"
     done
+    if [ -d "$ROOT/sys/module/zfs" ]; then ask @ZFS@; ask @ZFS_DIRECT@; fi      # elsewhere it would load the module
 }
 
 # What only root is told of drives, arrays and volumes. In its own folder: some tools leave logs where they stand.

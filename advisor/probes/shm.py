@@ -4,10 +4,10 @@ Format: statvfs(3), https://docs.kernel.org/filesystems/tmpfs.html
 """
 
 import re
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from advisor.host.base import Host
-from advisor.model.facts import Facts, Volatile
+from advisor.model.facts import Facts, Seen, Volatile
 from advisor.probes._mountinfo import MOUNTINFO, MountLine, read_mountinfo
 
 ORIGIN = "/dev/shm"
@@ -17,10 +17,14 @@ _IN_MEMORY = ("tmpfs", "ramfs")
 class Shm(Facts):
     """Size and use of ``/dev/shm``."""
 
+    seen: ClassVar[Seen | None] = "own"
     is_tmpfs: Annotated[bool | None, "whether a tmpfs is mounted there"] = None
     size_bytes: Annotated[int | None, "all that fits; its pages count as memory"] = None
     available_bytes: Annotated[int | None, Volatile(), "what still fits"] = None
     size_option: Annotated[str | None, "mount option size=, as mountinfo prints it; none: half of memory"] = None
+    huge: Annotated[str | None, "mount option huge=: always, within_size or advise; none: never"] = None
+    memory_policy: Annotated[str | None, "mount option mpol=: where its pages lie; none: as of the process"] = None
+    swappable: Annotated[bool | None, "whether its pages may go to swap (not with noswap, since 6.4)"] = None
 
 
 def read(host: Host) -> Shm:
@@ -35,7 +39,11 @@ def read(host: Host) -> Shm:
         size_bytes=use.block_bytes * use.blocks if use else _size_of(mount),
         available_bytes=use.block_bytes * use.blocks_available if use else None,
         size_option=_option(mount, "size"),
-        origins={"is_tmpfs": MOUNTINFO, "size_option": MOUNTINFO} | ({} if use else {"size_bytes": MOUNTINFO}),
+        huge=_option(mount, "huge"),
+        memory_policy=_option(mount, "mpol"),
+        swappable=None if mount is None or mount.fstype != "tmpfs" else "noswap" not in mount.super_options,
+        origins=dict.fromkeys(("is_tmpfs", "size_option", "huge", "memory_policy", "swappable"), MOUNTINFO)
+        | ({} if use else {"size_bytes": MOUNTINFO}),
     )
 
 

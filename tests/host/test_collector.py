@@ -128,6 +128,7 @@ DISK = "/sys/devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0"
 MOUNTS = (
     "20 1 0:19 / /proc rw - proc proc rw\n21 1 0:20 / /sys rw - sysfs sysfs rw\n"
     "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n30 21 0:30 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+    "41 22 0:41 / /tank rw - zfs tank/data rw\n42 22 0:42 / /scratch rw - lustre 10.0.0.8@tcp:/scratch rw\n"
     "40 22 0:40 / /data rw,noatime - nfs4 filer:/export rw,vers=4.2,hard,addr=10.0.0.9\n"
 )
 CONTENTS: dict[str, str | bytes] = {
@@ -148,6 +149,15 @@ CONTENTS: dict[str, str | bytes] = {
     "/proc/sys/net/ipv4/tcp_rmem": "4096\t131072\t6291456\n",
     "/proc/1/comm": "systemd\n",
     "/etc/fstab": "/dev/sda1 / ext4 noatime 0 1\n",
+    "/etc/systemd/system/data.mount": "[Mount]\nWhat=filer:/export\nWhere=/data\nType=nfs\n",
+    "/proc/self/mountstats": "device filer:/export mounted on /data with fstype nfs4 statvers=1.1\n\tage:\t13968\n",
+    "/proc/mdstat": "Personalities : [raid0]\n",
+    "/proc/spl/kstat/zfs/arcstats": "13 1 0x01 98 26656 486 123\nname type data\nc_max 4 8367976448\n",
+    "/tank/": "",
+    "/sys/module/zfs/version": "2.2.4-1\n",
+    "/sys/module/zfs/parameters/zfs_arc_max": "0\n",
+    "/sys/fs/lustre/llite/scratch-ffff9d2c4f6b8000/max_read_ahead_mb": "64\n",
+    "/sys/devices/virtual/bdi/0:40/read_ahead_kb": "128\n",
     "/etc/sysctl.conf": "vm.swappiness = 5\n",
     "/etc/sysctl.d/10-a.conf": "# a\nvm.laptop_mode=0\n -net/ipv4/tcp_rmem = 1 2 3\n",
     "/etc/modprobe.d/it's \"odd\" \\ one.conf": "options my-module depth=4\noptions nvme io_queue_depth=512",
@@ -230,6 +240,8 @@ CONTENTS: dict[str, str | bytes] = {
     f"{DISK}/scsi_disk/0:0:0:0/cache_type": "write through\n",
     "/sys/devices/virtual/block/md0/md/level": "raid0\n",
     "/sys/devices/virtual/block/md0/md/chunk_size": "524288\n",
+    "/sys/devices/virtual/block/md0/md/bitmap/location": "none\n",
+    "/sys/devices/virtual/block/md0/md/dev-nvme0n1p1/state": "in_sync\n",
     "/sys/devices/virtual/block/md0/slaves/nvme0n1p1/": "",
     "/proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19\n",
     "/proc/driver/nvidia/gpus/0000:18:00.0/information": "Model: \t\t NVIDIA H100 80GB HBM3\n",
@@ -252,6 +264,7 @@ LINKS = {
     "/sys/class/net/eth0": f"../..{NIC.removeprefix('/sys')}/net/eth0",
     "/sys/class/net/bond0": "../../devices/virtual/net/bond0",
     "/sys/class/infiniband/mlx5_0": f"../..{NIC.removeprefix('/sys')}/infiniband/mlx5_0",
+    "/sys/class/bdi/0:40": "../../devices/virtual/bdi/0:40",
     "/sys/block/nvme0n1": f"..{NVME.removeprefix('/sys')}/nvme/nvme0/nvme0n1",
     "/sys/block/sda": f"..{DISK.removeprefix('/sys')}/block/sda",
     "/sys/block/md0": "../devices/virtual/block/md0",

@@ -67,3 +67,16 @@ def test_the_short_table_of_mounts_is_read_too() -> None:
         "cpuset",
         ("rw", "relatime"),
     )
+
+
+def test_mount_options_of_tmpfs_are_told(tmp_path: Path) -> None:
+    options = "rw,size=65536k,huge=advise,mpol=interleave:0-1,noswap"
+    shm = read(write_tree(tmp_path, {MOUNTINFO: f"30 20 0:30 / /dev/shm rw - tmpfs tmpfs {options}\n"}))
+    assert (shm.size_option, shm.huge, shm.memory_policy, shm.swappable) == (
+        "65536k",
+        "advise",
+        "interleave:0-1",
+        False,
+    )
+    plain = read(write_tree(tmp_path / "b", {MOUNTINFO: "30 20 0:30 / /dev/shm rw - tmpfs tmpfs rw\n"}))
+    assert (plain.huge, plain.memory_policy, plain.swappable) == (None, None, True)
