@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable
 from typing import Annotated
 
 from advisor.host.base import Host
-from advisor.model.facts import Facts, Volatile
+from advisor.model.facts import Counter, Facts
 
 CPUS = "/sys/devices/system/cpu"
 COUNTERS = ("core_throttle_count", "package_throttle_count", "count")
@@ -17,8 +17,8 @@ COUNTERS = ("core_throttle_count", "package_throttle_count", "count")
 class Throttles(Facts):
     """Sums over the cores and the sockets since boot. Their growth under load is what counts."""
 
-    cores: Annotated[int | None, Volatile(), "times that a core was too hot, over all cores"] = None
-    packages: Annotated[int | None, Volatile(), "times that a socket was too hot, over all sockets"] = None
+    cores: Annotated[int | None, Counter(), "times that a core was too hot, over all cores"] = None
+    packages: Annotated[int | None, Counter(), "times that a socket was too hot, over all sockets"] = None
 
 
 def read_throttles(host: Host, cpus: Iterable[tuple[int, Hashable, int | None]]) -> Throttles | None:

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
-from advisor.model.facts import Facts, File, Seen, Volatile
+from advisor.model.facts import Counter, Facts, File, Seen
 from advisor.probes._collected import Collected
 from advisor.probes._cpulist import numbered
 from advisor.probes._sysfs import not_offered
@@ -28,8 +28,8 @@ class MemoryModule(Facts):
     location: Annotated[str | None, File("dimm_location"), "its place by channel and slot"] = None
     kind: Annotated[str | None, File("dimm_mem_type"), "Registered-DDR4 ..."] = None
     size_bytes: Annotated[int | None, File("size", scale=_MIB)] = None
-    corrected: Annotated[int | None, File("dimm_ce_count"), Volatile(), "corrected errors since the count began"] = None
-    uncorrected: Annotated[int | None, File("dimm_ue_count"), Volatile(), "errors that were not corrected"] = None
+    corrected: Annotated[int | None, File("dimm_ce_count"), Counter(), "corrected errors since the count began"] = None
+    uncorrected: Annotated[int | None, File("dimm_ue_count"), Counter(), "errors that were not corrected"] = None
 
 
 class MemoryController(Facts):
@@ -38,10 +38,10 @@ class MemoryController(Facts):
     number: int
     name: Annotated[str | None, File("mc_name"), "the driver's name of it"] = None
     size_bytes: Annotated[int | None, File("size_mb", scale=_MIB), "memory behind it"] = None
-    corrected: Annotated[int | None, File("ce_count"), Volatile(), "corrected errors"] = None
-    uncorrected: Annotated[int | None, File("ue_count"), Volatile(), "errors that were not corrected"] = None
+    corrected: Annotated[int | None, File("ce_count"), Counter(), "corrected errors"] = None
+    uncorrected: Annotated[int | None, File("ue_count"), Counter(), "errors that were not corrected"] = None
     corrected_unplaced: Annotated[
-        int | None, File("ce_noinfo_count"), Volatile(), "corrected errors of no known module"
+        int | None, File("ce_noinfo_count"), Counter(), "corrected errors of no known module"
     ] = None
     modules: Annotated[tuple[MemoryModule, ...] | None, "its modules; old kernels show none"] = None
 
@@ -51,8 +51,10 @@ class Edac(Facts):
 
     seen: ClassVar[Seen | None] = "host"
     controllers: Annotated[tuple[MemoryController, ...] | None, "by number"] = None
-    corrected: Annotated[int | None, Volatile(), "corrected errors over all controllers"] = None
-    uncorrected: Annotated[int | None, Volatile(), "errors that were not corrected, over all controllers"] = None
+    corrected: Annotated[int | None, Counter(sum_of="controllers"), "corrected errors over all controllers"] = None
+    uncorrected: Annotated[
+        int | None, Counter(sum_of="controllers"), "errors that were not corrected, over all controllers"
+    ] = None
 
 
 COLLECTED = Collected(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Annotated, ClassVar, TypeVar
 
 from advisor.host.base import Host
-from advisor.model.facts import Facts, Seen, Volatile
+from advisor.model.facts import Counter, Facts, Seen, Volatile
 from advisor.probes._collected import Collected
 
 N = TypeVar("N", int, float)
@@ -22,16 +22,16 @@ class Load(Facts):
     """Sums over all CPUs since boot, in ticks of 1/100 second. Their growth over some seconds is what counts."""
 
     seen: ClassVar[Seen | None] = "host"
-    user_ticks: Annotated[int | None, Volatile(), "programs, guests included"] = None
-    nice_ticks: Annotated[int | None, Volatile(), "programs of low priority"] = None
-    system_ticks: Annotated[int | None, Volatile(), "the kernel"] = None
-    idle_ticks: Annotated[int | None, Volatile(), "nothing"] = None
-    iowait_ticks: Annotated[int | None, Volatile(), "nothing while some task waited for a disk; not reliable"] = None
-    irq_ticks: Annotated[int | None, Volatile(), "interrupts"] = None
-    softirq_ticks: Annotated[int | None, Volatile(), "what interrupts put off, as packets"] = None
-    steal_ticks: Annotated[int | None, Volatile(), "wanted to run and the hypervisor ran others; 0 on hardware"] = None
-    guest_ticks: Annotated[int | None, Volatile(), "guests, counted in user too"] = None
-    guest_nice_ticks: Annotated[int | None, Volatile(), "guests of low priority, counted in nice too"] = None
+    user_ticks: Annotated[int | None, Counter(), "programs, guests included"] = None
+    nice_ticks: Annotated[int | None, Counter(), "programs of low priority"] = None
+    system_ticks: Annotated[int | None, Counter(), "the kernel"] = None
+    idle_ticks: Annotated[int | None, Counter(), "nothing"] = None
+    iowait_ticks: Annotated[int | None, Counter(), "nothing while some task waited for a disk; not reliable"] = None
+    irq_ticks: Annotated[int | None, Counter(), "interrupts"] = None
+    softirq_ticks: Annotated[int | None, Counter(), "what interrupts put off, as packets"] = None
+    steal_ticks: Annotated[int | None, Counter(), "wanted to run and the hypervisor ran others; 0 on hardware"] = None
+    guest_ticks: Annotated[int | None, Counter(), "guests, counted in user too"] = None
+    guest_nice_ticks: Annotated[int | None, Counter(), "guests of low priority, counted in nice too"] = None
     load_1_minute: Annotated[float | None, Volatile(), "tasks that run or wait for CPU or disk, on average"] = None
     load_5_minutes: Annotated[float | None, Volatile(), "likewise"] = None
     load_15_minutes: Annotated[float | None, Volatile(), "likewise"] = None

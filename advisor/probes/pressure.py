@@ -7,7 +7,7 @@ import re
 from typing import Annotated, ClassVar
 
 from advisor.host.base import Host
-from advisor.model.facts import Facts, Seen, SeenAs, Volatile
+from advisor.model.facts import Counter, Facts, Seen, SeenAs, Volatile
 from advisor.probes._cgroup_folders import CGROUP, groups_of, parse_cgroup, unseen
 from advisor.probes._collected import Collected
 from advisor.probes._mountinfo import read_mountinfo
@@ -25,11 +25,11 @@ class Pressure(Facts):
     some_10_percent: Annotated[float | None, Volatile(), "percent of the last 10 seconds"] = None
     some_60_percent: Annotated[float | None, Volatile(), "percent of the last minute"] = None
     some_300_percent: Annotated[float | None, Volatile(), "percent of the last 5 minutes"] = None
-    some_usecs: Annotated[int | None, Volatile(), "microseconds in all"] = None
+    some_usecs: Annotated[int | None, Counter(), "microseconds in all"] = None
     full_10_percent: Annotated[float | None, Volatile(), "percent of the last 10 seconds"] = None
     full_60_percent: Annotated[float | None, Volatile(), "percent of the last minute"] = None
     full_300_percent: Annotated[float | None, Volatile(), "percent of the last 5 minutes"] = None
-    full_usecs: Annotated[int | None, Volatile(), "microseconds in all"] = None
+    full_usecs: Annotated[int | None, Counter(), "microseconds in all"] = None
 
 
 class PressureOf(Facts):

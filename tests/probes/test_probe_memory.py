@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from advisor.model.facts import evidence_path
 from advisor.probes._meminfo import parse_meminfo, parse_vmstat
 from advisor.probes.memory import parse_swaps, read
-from tests.trees import write_tree
+from tests.trees import write_capture, write_tree
 
 MEMINFO = """MemTotal:       16384 kB
 MemFree:         1024 kB
@@ -86,3 +88,58 @@ def test_lines_that_a_kernel_lacks_are_gaps(tmp_path: Path) -> None:
     memory = read(host)
     assert (memory.total_bytes, memory.available_bytes) == (1024, None)
     assert host.gaps[evidence_path(memory, "available_bytes")] == "unsupported"
+
+
+def test_huge_pages_of_every_size(tmp_path: Path) -> None:
+    small, large = (f"/sys/kernel/mm/hugepages/hugepages-{kib}kB" for kib in (2048, 1048576))
+    files = {f"{small}/nr_hugepages": "64\n", f"{small}/free_hugepages": "10\n", f"{small}/resv_hugepages": "3\n"}
+    pools = read(write_tree(tmp_path, files | {f"{large}/nr_hugepages": "?\n"})).hugepage_pools or ()
+    assert [(p.page_bytes, p.pages, p.free, p.promised) for p in pools] == [
+        (2 << 20, 64, 10, 3),
+        (1 << 30, None, None, None),
+    ]
+
+
+def test_huge_pages_that_the_kernel_makes_by_itself(tmp_path: Path) -> None:
+    folder = "/sys/kernel/mm/transparent_hugepage"
+    files = {
+        f"{folder}/khugepaged/defrag": "1\n",
+        f"{folder}/shmem_enabled": "always within_size advise [never] deny force\n",
+        f"{folder}/hugepages-64kB/enabled": "always inherit madvise [never]\n",
+        f"{folder}/hugepages-2048kB/enabled": "always [inherit] madvise never\n",
+        f"{folder}/hugepages-8kB/shmem_enabled": "[never]\n",
+    }
+    memory = read(write_tree(tmp_path, files))
+    assert (memory.thp_khugepaged_defrag, memory.thp_shmem) == (True, "never")
+    assert [(size.page_bytes, size.enabled) for size in memory.thp_sizes or ()] == [
+        (8 << 10, None),
+        (64 << 10, "never"),
+        (2 << 20, "inherit"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "stalls", "scanned"),
+    [
+        pytest.param("allocstall 7\npgscan_direct_normal 5\npgscan_direct_dma 1\n", 7, 6, id="old"),
+        pytest.param(
+            "allocstall_dma32 1\nallocstall_normal 2\nallocstall_movable 4\n"
+            "pgscan_direct 9\npgscan_direct_throttle 3\n",
+            *(7, 9),
+            id="new",
+        ),
+        pytest.param("pgfault 1\n", None, None, id="neither"),
+    ],
+)
+def test_counters_of_all_kinds_of_memory_are_summed(
+    text: str, stalls: int | None, scanned: int | None, tmp_path: Path
+) -> None:
+    memory = read(write_tree(tmp_path, {"/proc/vmstat": text}))
+    assert (memory.allocation_stalls, memory.direct_scanned_pages) == (stalls, scanned)
+
+
+def test_a_kernel_without_huge_pages_has_no_pools(tmp_path: Path) -> None:
+    host = write_capture(tmp_path, {"/proc/meminfo": "MemTotal: 1 kB\nMlocked: 4 kB\n"})
+    memory = read(host)
+    assert (memory.hugepage_pools, memory.thp_sizes, memory.locked_bytes) == (None, None, 4096)
+    assert host.gaps["/sys/kernel/mm/hugepages"] == "absent"

@@ -78,3 +78,36 @@ def test_memory_of_nodes_is_told_only_where_it_adds_up(tmp_path: Path, total_kb:
     assert nodes is not None
     assert [node.memory_bytes for node in nodes] == [memory, memory]
     assert (host.gaps.get(f"{ORIGIN}/node0/meminfo") == "unsupported") is (memory is None)
+
+
+def test_pages_taken_on_a_node_and_huge_pages_reserved_on_it(tmp_path: Path) -> None:
+    folder = f"{ORIGIN}/node0"
+    numastat = "numa_hit 100\nnuma_miss 2\nnuma_foreign 3\ninterleave_hit 4\nlocal_node 90\nother_node 12\n"
+    pool = f"{folder}/hugepages/hugepages-2048kB"
+    files = {f"{folder}/numastat": numastat, f"{pool}/nr_hugepages": "512\n", f"{pool}/free_hugepages": "12\n"}
+    (one,) = read(write_tree(tmp_path, node(0, "0-3", 1024, "10") | files)).nodes or ()
+    assert (one.allocated_pages, one.unwished_pages, one.diverted_pages) == (100, 2, 3)
+    assert (one.local_pages, one.remote_pages) == (90, 12)
+    assert [(p.page_bytes, p.pages, p.free, p.promised) for p in one.hugepage_pools or ()] == [(2 << 20, 512, 12, None)]
+
+
+def test_counts_of_nonsense_are_not_known(tmp_path: Path) -> None:
+    host = write_tree(tmp_path, node(0, "0-3", 1024, "10") | {f"{ORIGIN}/node0/numastat": "numa_hit many\n"})
+    (one,) = read(host).nodes or ()
+    assert (one.allocated_pages, host.gaps[f"{ORIGIN}/node0/numastat"]) == (None, "unsupported")
+
+
+def test_nodes_without_memory_and_nodes_without_cpus_are_told(tmp_path: Path) -> None:
+    files = node(0, "0-3", 1024, "10 20 255") | node(1, "4-7", 0, "20 10 255") | node(2, "", 1024, "255 255 10")
+    tier = "/sys/devices/virtual/memory_tiering/memory_tier"
+    files |= {f"{ORIGIN}/has_cpu": "0-1\n", f"{ORIGIN}/has_memory": "0,2\n"}
+    files |= {f"{tier}4/nodelist": "0\n", f"{tier}22/nodelist": "2\n", f"{tier}4/uevent": ""}
+    numa = read(write_tree(tmp_path, files))
+    assert (numa.nodes_with_cpus, numa.nodes_with_memory, numa.with_cpus) == ((0, 1), (0, 2), 2)
+    assert [(one.number, one.nodes) for one in numa.memory_tiers or ()] == [(4, (0,)), (22, (2,))]
+    assert [one.distances for one in numa.nodes or ()][2] == (255, 255, 10)
+
+
+def test_an_old_kernel_lists_no_kinds_of_nodes(tmp_path: Path) -> None:
+    numa = read(write_tree(tmp_path, node(0, "0-3", 1024, "10")))
+    assert (numa.nodes_with_cpus, numa.nodes_with_memory, numa.memory_tiers) == (None, None, None)
