@@ -5,13 +5,17 @@ SYS: across NUMA nodes. A card hangs on the first switch above it; each switch i
 downstream and its upstream port (NCCL, src/graph/xml.cc and paths.cc).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from advisor.derived._given_places import Told, told_by
 from advisor.derived._peers import way_between
 from advisor.model.facts import Facts, GapState, Root, evidence_path
 from advisor.probes._cpulist import parse_cpulist
+from advisor.probes._given import Disagreement, disagreement
+from advisor.probes.given_topology import GivenDevice, GivenTopology
+from advisor.probes.gpu import Gpu
 from advisor.probes.numa import Numa
 from advisor.probes.pci import Device, Pci
 from advisor.probes.rdma import Rdma
@@ -26,8 +30,8 @@ _KINDS = ("gpu", "nic", "nvme")
 class Pair(Facts):
     """Two devices."""
 
-    a: Annotated[str, "PCI address of the GPU"]
-    b: Annotated[str, "PCI address of the other device"]
+    a: Annotated[str, "PCI address of the GPU; its name in a given file where nothing tells the address"]
+    b: Annotated[str, "PCI address of the other device, or its name, as of a"]
     b_kind: Annotated[str, "gpu, nic or nvme"]
     distance: Annotated[str | None, "PIX, PXB, PHB or SYS"] = None
     acs_redirects: Annotated[
@@ -36,12 +40,13 @@ class Pair(Facts):
         "a bridge between them sends what they exchange up to the root complex; only of two below one port or switch",
     ] = None
     acs_redirecting: Annotated[tuple[str, ...] | None, Root(), "PCI addresses of the bridges that do"] = None
+    links: Annotated[int | None, "NVLinks or xGMI links between them, as a given file tells"] = None
 
 
 class GpuPlace(Facts):
     """Where a GPU sits."""
 
-    address: Annotated[str, "PCI address"]
+    address: Annotated[str, "PCI address, or the GPU's name in a given file where nothing tells the address"]
     numa_node: Annotated[int | None, "its node, or that of the nearest parent that says one"] = None
     cpus: Annotated[tuple[int, ...] | None, "CPUs near it"] = None
     nics: Annotated[
@@ -61,10 +66,23 @@ class Topology(Facts):
     numa_nodes_with_nics: tuple[int, ...] | None = None
     numa_nodes_with_nvmes: tuple[int, ...] | None = None
     gpus_without_numa_node: Annotated[int | None, "GPUs whose NUMA node nothing tells"] = None
+    disagreements: Annotated[
+        tuple[Disagreement, ...] | None, "where a given file says otherwise; the distance by the host is kept"
+    ] = None
 
 
-def derive(pci: Pci, rdma: Rdma | None, numa: Numa | None, gaps: Mapping[str, GapState]) -> Topology:
-    """The distances between the devices of ``pci``."""
+def derive(
+    pci: Pci,
+    rdma: Rdma | None,
+    numa: Numa | None,
+    gaps: Mapping[str, GapState],
+    gpu: Gpu | None = None,
+    given: GivenTopology | None = None,
+) -> Topology:
+    """The distances between the devices of ``pci``, and what only given files tell of them."""
+    told = told_by(given, gpu, rdma)
+    if not pci.devices and told.gpus:
+        return _all_told(told)
     if pci.devices is None:
         return Topology(origin=pci.origin)
     by_kind = {kind: [_spot(device, gaps) for device in pci.devices if device.kind == kind] for kind in _KINDS}
@@ -73,15 +91,83 @@ def derive(pci: Pci, rdma: Rdma | None, numa: Numa | None, gaps: Mapping[str, Ga
     bridges = {device.address: device for device in pci.devices if device.kind == "bridge"}
     pairs = [_pair(a, "gpu", b, bridges) for number, a in enumerate(gpus) for b in gpus[number + 1 :]]
     pairs += [_pair(gpu, kind, other, bridges) for gpu in gpus for kind, other in others]
+    differing = tuple(one for pair in pairs if (one := _difference(pair, told)))
+    pairs = [_pair_with(pair, told) for pair in pairs]
     cards = _rdma_cards(rdma, by_kind["nic"])
+    places = tuple(_place_with(_place(gpu, cards, by_kind["nvme"], pairs, numa), told) for gpu in gpus)
     return Topology(
         origin=pci.origin,
         pairs=tuple(pairs),
-        gpus=tuple(_place(gpu, cards, by_kind["nvme"], pairs, numa) for gpu in gpus),
-        numa_nodes_with_gpus=_nodes(gpus),
-        numa_nodes_with_nics=_nodes(by_kind["nic"]),
-        numa_nodes_with_nvmes=_nodes(by_kind["nvme"]),
-        gpus_without_numa_node=sum(gpu.device.near_numa_node is None for gpu in gpus),
+        gpus=places,
+        numa_nodes_with_gpus=_nodes([place.numa_node for place in places]),
+        numa_nodes_with_nics=_nodes([_node(nic, told.nics) for nic in by_kind["nic"]]),
+        numa_nodes_with_nvmes=_nodes([nvme.device.near_numa_node for nvme in by_kind["nvme"]]),
+        gpus_without_numa_node=sum(place.numa_node is None for place in places),
+        disagreements=differing if told.gpus else None,
+    )
+
+
+def _difference(pair: Pair, told: Told) -> Disagreement | None:
+    distance, origin = told.distances.get((pair.a, pair.b), (None, ""))
+    if None in (pair.distance, distance) or pair.distance == distance:
+        return None
+    return disagreement(origin, f"{pair.a} and {pair.b}", "distance", pair.distance, distance)
+
+
+def _pair_with(pair: Pair, told: Told) -> Pair:
+    """``pair`` with its links, and its distance where only a file tells it."""
+    links = told.links.get((pair.a, pair.b))
+    if pair.distance is not None or (pair.a, pair.b) not in told.distances:
+        return pair if links is None else pair.model_copy(update={"links": links})
+    distance, origin = told.distances[pair.a, pair.b]
+    origins = {**pair.origins, "distance": origin}
+    return pair.model_copy(update={"distance": distance, "links": links, "origins": origins})
+
+
+def _place_with(place: GpuPlace, told: Told) -> GpuPlace:
+    """``place`` with the node and the CPUs that only a file tells."""
+    device = told.gpus.get(place.address)
+    if device is None:
+        return place
+    found = {"numa_node": device.numa_node, "cpus": _cpus_told(device.cpus)}
+    values = {name: value for name, value in found.items() if value is not None and getattr(place, name) is None}
+    origins = {**place.origins, **{name: device.origin for name in values}}
+    return place.model_copy(update={**values, "origins": origins}) if values else place
+
+
+def _node(spot: "_Spot", told: Mapping[str, GivenDevice]) -> int | None:
+    device, node = told.get(spot.device.address), spot.device.near_numa_node
+    return device.numa_node if node is None and device is not None else node
+
+
+def _all_told(told: Told) -> Topology:
+    """The topology of a machine whose bus nothing shows: the files' own."""
+    origin = next(iter(told.gpus.values())).origin
+    gpus, nics = list(told.gpus), list(told.nics)
+    together = [(a, b, "gpu") for number, a in enumerate(gpus) for b in gpus[number + 1 :]]
+    together += [(a, b, "nic") for a in gpus for b in nics]
+    places = tuple(_told_place(address, device, told) for address, device in told.gpus.items())
+    return Topology(
+        origin=origin,
+        pairs=tuple(_pair_with(Pair(origin=origin, a=a, b=b, b_kind=kind), told) for a, b, kind in together),
+        gpus=places,
+        numa_nodes_with_gpus=_nodes([place.numa_node for place in places]),
+        numa_nodes_with_nics=_nodes([nic.numa_node for nic in told.nics.values()]),
+        gpus_without_numa_node=sum(place.numa_node is None for place in places),
+    )
+
+
+def _told_place(address: str, device: GivenDevice, told: Told) -> GpuPlace:
+    distances = {nic: told.distances.get((address, nic), (None, ""))[0] for nic in told.nics}
+    complete = bool(distances) and None not in distances.values()
+    nics, distance = nearest(distances) if complete else (None, None)
+    return GpuPlace(
+        origin=device.origin,
+        address=address,
+        numa_node=device.numa_node,
+        cpus=_cpus_told(device.cpus),
+        nics=nics,
+        nic_distance=distance,
     )
 
 
@@ -181,9 +267,8 @@ def _rdma_cards(rdma: Rdma | None, nics: list[_Spot]) -> list[_Spot]:
     return [nic for nic in nics if nic.device.address in addresses] or nics
 
 
-def _nodes(spots: list[_Spot]) -> tuple[int, ...] | None:
+def _nodes(nodes: Sequence[int | None]) -> tuple[int, ...] | None:
     """The nodes of devices; unknown when one is."""
-    nodes = [spot.device.near_numa_node for spot in spots]
     return None if None in nodes else tuple(sorted({node for node in nodes if node is not None}))
 
 
@@ -199,8 +284,11 @@ def _cpus(device: Device, numa: Numa | None) -> tuple[tuple[int, ...] | None, st
         if node is not None:
             return node.cpus, evidence_path(node, "cpus")
         return None, device.origins.get("near_numa_node", f"{device.origin}/numa_node")
-    path = f"{device.origin}/local_cpulist"
+    return _cpus_told(device.local_cpulist), f"{device.origin}/local_cpulist"
+
+
+def _cpus_told(text: str | None) -> tuple[int, ...] | None:
     try:
-        return None if device.local_cpulist is None else parse_cpulist(device.local_cpulist), path
+        return None if text is None else parse_cpulist(text)
     except ValueError:
-        return None, path
+        return None

@@ -55,7 +55,8 @@ class Disagreement(Facts):
 def filled(own: F, given: F, subject: str, coarse: Mapping[str, float]) -> tuple[F, tuple[Disagreement, ...]]:
     """``own`` with what only ``given`` knows, and where the two disagree; ``own`` stays where it has a value.
 
-    ``coarse``: field to the largest difference that is no disagreement. What changes by itself may differ.
+    Its ``origin`` becomes that of the side that tells more. ``coarse``: field to the largest difference that is no
+    disagreement. What changes by itself may differ.
     """
     values: dict[str, Any] = {}
     differing = []
@@ -66,8 +67,14 @@ def filled(own: F, given: F, subject: str, coarse: Mapping[str, float]) -> tuple
             values[name] = other
         elif other is not None and not mark.volatile and not _same(mine, other, coarse.get(name, 0)):
             differing.append(disagreement(given.origin, subject, name, mine, other, private=mark.private))
+    if not values:
+        return own, tuple(differing)
+    told = {name: getattr(own, name) for name in known if getattr(own, name) is not None}
+    if len(values) > len(told):
+        origins = {**given.origins, **{name: evidence_path(own, name) for name in told}}
+        return given.model_copy(update={**told, "origins": origins}), tuple(differing)
     origins = {**own.origins, **{name: evidence_path(given, name) for name in values}}
-    return (own.model_copy(update={**values, "origins": origins}) if values else own), tuple(differing)
+    return own.model_copy(update={**values, "origins": origins}), tuple(differing)
 
 
 def disagreement(origin: str, subject: str, what: str, here: Any, given: Any, private: bool = False) -> Disagreement:

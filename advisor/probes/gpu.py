@@ -217,7 +217,7 @@ def _with_given(
         elif given[field] is not None and values[field] != given[field]:
             differing.append(disagreement(origin, "GPUs", field, values[field], given[field]))
     alone = not gpus and values["source"] != NVML and not host.names(PCI_DEVICES)
-    devices = {gpu["bus_id"]: _answer(host, gpu, origin, keep_gaps=alone) for gpu in given["gpus"]}
+    devices = {gpu["bus_id"]: _answer(host, gpu, origin, keep_gaps=values["source"] != NVML) for gpu in given["gpus"]}
     if alone:
         values["source"] = "nvidia-smi"
         origins |= {"gpus": origin, "count": origin}

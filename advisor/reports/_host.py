@@ -4,12 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from advisor.derived.budget import Budget
+from advisor.derived.topology import Topology
 from advisor.figures import cpulist_text, size_text
 from advisor.inputs import printable
 from advisor.model.facts import GapState
 from advisor.model.snapshot import Snapshot
 from advisor.probes.block import Block
 from advisor.probes.cpu import Cpu
+from advisor.probes.given_topology import GivenTopology
 from advisor.probes.gpu import Gpu
 from advisor.probes.limits import Limits
 from advisor.probes.memory import Memory
@@ -35,7 +37,7 @@ def summary(snapshot: Snapshot) -> str:
     rows = [(name, line(snapshot)) for name, line in _LINES]
     width = _NAME_WIDTH
     lines = [f"{name:{width}} {printable(text)}" for name, text in rows]
-    return "\n".join([*lines, *_growth_lines(snapshot), *_gap_lines(snapshot)])
+    return "\n".join([*lines, *_given_lines(snapshot), *_growth_lines(snapshot), *_gap_lines(snapshot)])
 
 
 def _platform(snapshot: Snapshot) -> str:
@@ -157,6 +159,22 @@ def _growth_lines(snapshot: Snapshot) -> Iterator[str]:
     lost = f", {unknown} cannot be compared" if unknown else ""
     apart = f"{min(sample.seconds.values()):.3g} s apart"
     yield f"{'Counters':{_NAME_WIDTH}} read twice, {apart}: {grew} of {every} grew{lost}"
+
+
+def _given_lines(snapshot: Snapshot) -> Iterator[str]:
+    """Where files given beside the host say something else, or are cut."""
+    sections = (snapshot.get(Gpu) or Gpu(), snapshot.get(Topology) or Topology())
+    differing = [one for section in sections for one in section.disagreements or ()]
+    for one in differing[:_NAMED_PATHS]:
+        values = f": here {one.here or 'none'}, there {one.given or 'none'}" if one.given is not None else ""
+        yield printable(f"{'Differs':{_NAME_WIDTH}} {one.subject}, {one.what}{values} ({one.origin}); kept the host's")
+    if len(differing) > _NAMED_PATHS:
+        yield f"{'Differs':{_NAME_WIDTH}} and {len(differing) - _NAMED_PATHS} more; are the files of this host?"
+    given = snapshot.get(GivenTopology) or GivenTopology()
+    for places in (given.topo_m, given.nccl):
+        if places is not None and places.incomplete:
+            cut = ", ".join(places.incomplete)
+            yield printable(f"{'Cut':{_NAME_WIDTH}} {places.origin}: what it says of {cut} is not whole")
 
 
 def _gap_lines(snapshot: Snapshot) -> Iterator[str]:
