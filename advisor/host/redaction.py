@@ -59,6 +59,9 @@ _VERSIONS = re.compile(r"version|fw_ver|release|bios|/dmi/", re.IGNORECASE)
 _PCI_SPACE = re.compile(rf"/sys/.*{_HEX}{{2}}:{_HEX}{{2}}\.[0-7]/config")
 """A binary file, with the card's serial number in it."""
 _MOUNT_TABLES = re.compile(r"/proc/(?:[^/]+/)?(?:mountinfo|mounts|mountstats)|/etc/fstab")
+_ROUTES = re.compile(r"/proc/(?:[^/]+/)?net/route")
+_ROUTE = re.compile(r"(?m)^(?P<name>\S+[ \t]+)(?P<to>[0-9A-F]{8})(?P<gap>[ \t]+)(?P<by>[0-9A-F]{8})(?=[ \t])")
+"""Interface, destination and gateway: addresses in hexadecimal, the last byte first."""
 _CMDLINE = "/proc/cmdline"
 _CGROUPS = "/sys/fs/cgroup"
 _NAMED_TEXTS = re.compile(r"/proc/swaps|/proc/(?:[^/]+/)?(?:cgroup|cpuset)|.*/dm/name|/proc/cmdline")
@@ -250,6 +253,8 @@ class _Words:
             return text if _CLOUD_TAGS.fullmatch(text.strip()) else self.tokens.word(text.strip()) + "\n"
         if place.endswith("/dm/uuid"):
             return re.sub(r"(?<=-)\S+", lambda found: self.tokens.word(found[0]), text, count=1)
+        if _ROUTES.fullmatch(place):
+            return _ROUTE.sub(lambda f: f["name"] + self._hex_v4(f["to"]) + f["gap"] + self._hex_v4(f["by"]), text)
         if place == "/proc/cpuinfo":
             text = re.sub(r"(?m)^(Serial\s*: *)(\S+)", lambda found: found[1] + self.tokens.digits(found[2]), text)
         if _MOUNT_TABLES.fullmatch(place):
@@ -264,6 +269,11 @@ class _Words:
         elif place == "/proc/version":
             text = _ACCOUNT.sub(self._account, text)
         return text
+
+    def _hex_v4(self, text: str) -> str:
+        """An address as /proc/net/route has it. Sample: ``0002A8C0`` is 192.168.2.0"""
+        token = self.tokens.ipv4(str(ipaddress.IPv4Address(bytes.fromhex(text)[::-1])))
+        return ipaddress.IPv4Address(token).packed[::-1].hex().upper()
 
     def _mount(self, line: str) -> str:
         """A line of a mount table: servers in its source, options one by one."""

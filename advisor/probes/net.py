@@ -1,24 +1,35 @@
-"""Network interfaces of this network namespace.
+"""Network interfaces of this network namespace: hardware, state, what they are made of, and counters.
 
 Listed are interfaces with hardware, bonds, bridges, VLANs and the like; the many ends of container links only where
 no hardware is visible (inside a container).
 Formats: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-class-net
 """
 
-from typing import Annotated
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
-from advisor.model.facts import Facts, File
+from advisor.model.facts import Counter, Facts, File, Root, Seen, Volatile
 from advisor.probes._collected import Collected
 from advisor.probes._interfaces import NET, device_of, interface_names
+from advisor.probes._links import BONDING, STATISTICS, LinkStatistics, parse_vlans, read_bond, read_statistics
 from advisor.probes._sysfs import link_name, near_numa_node, pci_chain, quiet_text
 
 ORIGIN = NET
+VLANS = "/proc/net/vlan/config"
+LOWER = "lower_"
+_OF_BONDS = ("bond_mode", "bond_members", "bond_hash_policy", "bond_active_member", "bond_lacp_rate")
+_PROMISCUOUS = 0x100
+UP = 0x1
+"""Of ``flags``: somebody has set it up (IFF_UP)."""
 
 
 class Interface(Facts):
     """One network interface, from its folder in sysfs."""
+
+    seen: ClassVar[Seen | None] = "own"
 
     name: str
     physical: Annotated[bool, "has hardware, real or a hypervisor's, in this namespace"]
@@ -31,13 +42,28 @@ class Interface(Facts):
     operstate: Annotated[str | None, File("operstate", unknown=("unknown",)), "up, down, lowerlayerdown ..."] = None
     carrier: Annotated[bool | None, File("carrier"), "a link is seen"] = None
     duplex: Annotated[str | None, File("duplex", unknown=("unknown",)), "full or half"] = None
+    administratively_up: Annotated[bool | None, File("flags"), "somebody has set it up; a link is another thing"] = None
+    promiscuous: Annotated[bool | None, File("flags"), Volatile(), "takes packets for others too"] = None
+    tx_queue_len: Annotated[int | None, File("tx_queue_len"), "packets that may wait to be sent"] = None
+    carrier_changes: Annotated[int | None, File("carrier_changes"), Counter(), "times the link came or went"] = None
+    statistics: Annotated[LinkStatistics | None, File(STATISTICS), Volatile(), "packets, errors and drops"] = None
     driver: Annotated[str | None, File("device/driver"), "kernel driver"] = None
     rx_queues: Annotated[int | None, File("queues"), "receive queues"] = None
     tx_queues: Annotated[int | None, File("queues"), "transmit queues"] = None
     pci_address: Annotated[str | None, File("device"), "of the card, also through virtio"] = None
     numa_node: Annotated[int | None, File("device/numa_node"), "of the card, else of the nearest parent"] = None
     master: Annotated[str | None, File("master"), "the bond or bridge it belongs to"] = None
-    bond_mode: Annotated[str | None, File("bonding/mode"), "balance-rr, active-backup, 802.3ad ..."] = None
+    lower: Annotated[tuple[str, ...] | None, "interfaces it is made of: members of a bond, what a VLAN lies on"] = None
+    vlan_id: Annotated[int | None, Root(), "number of a VLAN"] = None
+    bond_mode: Annotated[str | None, File(f"{BONDING}/mode"), "balance-rr, active-backup, 802.3ad ..."] = None
+    bond_members: Annotated[tuple[str, ...] | None, File(f"{BONDING}/slaves"), "interfaces of a bond"] = None
+    bond_hash_policy: Annotated[
+        str | None, File(f"{BONDING}/xmit_hash_policy"), "what spreads flows over a bond: layer2, layer3+4 ..."
+    ] = None
+    bond_active_member: Annotated[
+        str | None, File(f"{BONDING}/active_slave"), Volatile(), "the one in use, in modes that use one"
+    ] = None
+    bond_lacp_rate: Annotated[str | None, File(f"{BONDING}/lacp_rate"), "slow or fast, of 802.3ad"] = None
     rdma_devices: Annotated[tuple[str, ...] | None, File("device/infiniband"), "RDMA devices of the same card"] = None
     virtual_function: Annotated[bool | None, File("device/physfn"), "part of an SR-IOV card; a VM cannot tell"] = None
 
@@ -50,7 +76,13 @@ class Net(Facts):
 
 COLLECTED = Collected(
     models=((f"{ORIGIN}/*", Interface),),
-    folders=((ORIGIN, "*"), (f"{ORIGIN}/*", "device"), (f"{ORIGIN}/*/device", "numa_node")),
+    folders=(
+        (ORIGIN, "*"),
+        (f"{ORIGIN}/*", "device"),
+        (f"{ORIGIN}/*/device", "numa_node"),
+        (f"{ORIGIN}/*/{STATISTICS}", "*"),
+    ),
+    large_files=(VLANS,),
 )
 
 
@@ -63,10 +95,13 @@ def read(host: Host) -> Net:
     devices = {name: device_of(host, name, real) for name, real in reals.items()}
     any_hardware = any(devices.values())
     interfaces = []
+    vlans: dict[str, int] | None = None
     for name in reals:
         kind = None if devices[name] else parse_kind(quiet_text(host, f"{ORIGIN}/{name}/uevent") or "")
         if devices[name] or kind or name == "lo" or not any_hardware:
-            interfaces.append(_interface(host, name, kind, devices[name]))
+            if kind == "vlan" and vlans is None:
+                vlans = parse_vlans(host.text(VLANS) or "")
+            interfaces.append(_interface(host, name, kind, devices[name], vlans or {}))
     return Net(origin=ORIGIN, interfaces=tuple(interfaces))
 
 
@@ -75,9 +110,12 @@ def parse_kind(uevent: str) -> str | None:
     return next((line[len("DEVTYPE=") :] for line in uevent.split("\n") if line.startswith("DEVTYPE=")), None)
 
 
-def _interface(host: Host, name: str, kind: str | None, device: str | None) -> Interface:
+def _interface(host: Host, name: str, kind: str | None, device: str | None, vlans: Mapping[str, int]) -> Interface:
     folder = f"{ORIGIN}/{name}"
-    given = _hardware(host, folder, device) if device else _no_hardware(host, folder)
+    given = _hardware(host, folder, device) if device else _no_hardware(host, folder, kind)
+    given |= read_bond(host, folder) if kind == "bond" else dict.fromkeys(_OF_BONDS)
+    flags = _flags(host, f"{folder}/flags")
+    listed = host.names(folder)
     queues = host.names(f"{folder}/queues")
     return read_fields(
         host,
@@ -90,11 +128,24 @@ def _interface(host: Host, name: str, kind: str | None, device: str | None) -> I
         rx_queues=_queues(queues, "rx-"),
         tx_queues=_queues(queues, "tx-"),
         master=link_name(host, f"{folder}/master"),
-        bond_mode=_bond_mode(host, folder) if kind == "bond" else None,
+        administratively_up=None if flags is None else bool(flags & UP),
+        promiscuous=None if flags is None else bool(flags & _PROMISCUOUS),
+        statistics=read_statistics(host, folder),
+        lower=None if listed is None else tuple(n[len(LOWER) :] for n in listed if n.startswith(LOWER)),
+        vlan_id=vlans.get(name) if kind == "vlan" else None,
     )
 
 
-def _hardware(host: Host, folder: str, device: str) -> dict[str, object]:
+def _flags(host: Host, path: str) -> int | None:
+    """The bits of an interface. Sample: ``0x1003``"""
+    text = (host.text(path) or "").strip()
+    if re.fullmatch(r"0x[0-9a-f]{1,8}", text):
+        return int(text, 16)
+    host.gaps.setdefault(path, "unsupported")
+    return None
+
+
+def _hardware(host: Host, folder: str, device: str) -> dict[str, Any]:
     chain = pci_chain(device)
     node, near = near_numa_node(host, f"{folder}/device/numa_node", device)
     names = host.names(f"{folder}/device") or ()
@@ -108,16 +159,11 @@ def _hardware(host: Host, folder: str, device: str) -> dict[str, object]:
     }
 
 
-def _no_hardware(host: Host, folder: str) -> dict[str, object]:
+def _no_hardware(host: Host, folder: str, kind: str | None) -> dict[str, Any]:
     host.link(f"{folder}/device")  # leaves the gap that says why the rest is missing
-    return dict.fromkeys(("driver", "pci_address", "numa_node", "rdma_devices", "virtual_function"))
+    fields = ("driver", "pci_address", "numa_node", "rdma_devices", "virtual_function")
+    return {**dict.fromkeys(fields), "origins": {"vlan_id": VLANS} if kind == "vlan" else {}}
 
 
 def _queues(names: tuple[str, ...] | None, prefix: str) -> int | None:
     return None if names is None else sum(name.startswith(prefix) for name in names)
-
-
-def _bond_mode(host: Host, folder: str) -> str | None:
-    """The name of the mode. Sample: ``802.3ad 4``"""
-    text = host.text(f"{folder}/bonding/mode")
-    return text.split()[0] if text and text.split() else None

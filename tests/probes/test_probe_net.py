@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from advisor.model.facts import evidence_path
+from advisor.probes._links import parse_vlans
 from advisor.probes.net import Interface, Net, parse_kind, read
 from tests.trees import write_capture, write_link, write_tree
 
@@ -102,3 +103,56 @@ def test_no_address_is_kept() -> None:
 )
 def test_kinds_of_virtual_interfaces(uevent: str, kind: str | None) -> None:
     assert parse_kind(uevent) == kind
+
+
+def test_state_and_counters_of_an_interface(tmp_path: Path) -> None:
+    text = {"flags": "0x1103", "tx_queue_len": "1000", "carrier_changes": "4", "statistics/rx_missed_errors": "7"}
+    host = write_capture(tmp_path, {f"{NET}/eth0/{name}": f"{value}\n" for name, value in text.items()})
+    (nic,) = by_name(read(host)).values()
+    assert (nic.administratively_up, nic.promiscuous, nic.tx_queue_len, nic.carrier_changes) == (True, True, 1000, 4)
+    assert nic.statistics is not None
+    assert (nic.statistics.rx_missed_errors, nic.statistics.rx_bytes) == (7, None)
+    assert evidence_path(nic.statistics, "rx_missed_errors") == f"{NET}/eth0/statistics/rx_missed_errors"
+    assert host.gaps[f"{NET}/eth0/statistics/rx_bytes"] == "absent"
+
+
+@pytest.mark.parametrize("flags", ["", "1003", "0xup", "0x100000000000"])
+def test_flags_that_are_none_say_nothing(tmp_path: Path, flags: str) -> None:
+    host = write_tree(tmp_path, {f"{NET}/eth0/flags": flags})
+    (nic,) = by_name(read(host)).values()
+    assert (nic.administratively_up, nic.promiscuous) == (None, None)
+    assert host.gaps[evidence_path(nic, "administratively_up")] == "unsupported"
+
+
+def test_a_bond_names_its_members_and_what_spreads_flows_over_them(tmp_path: Path) -> None:
+    files = {
+        "uevent": "DEVTYPE=bond\nINTERFACE=bond0\n",
+        "bonding/mode": "802.3ad 4\n",
+        "bonding/slaves": "ens1 ens2\n",
+        "bonding/xmit_hash_policy": "layer3+4 1\n",
+        "bonding/lacp_rate": "fast 1\n",
+        "bonding/active_slave": "\n",
+    }
+    host = write_capture(tmp_path, {f"{NET}/bond0/{name}": text for name, text in files.items()})
+    write_link(tmp_path / "fs", f"{NET}/bond0/lower_ens1", "../ens1")
+    write_link(tmp_path / "fs", f"{NET}/bond0/lower_ens2", "../ens2")
+    bond = by_name(read(host))["bond0"]
+    assert (bond.bond_mode, bond.bond_members, bond.bond_hash_policy) == ("802.3ad", ("ens1", "ens2"), "layer3+4")
+    assert (bond.bond_lacp_rate, bond.bond_active_member, bond.lower) == ("fast", None, ("ens1", "ens2"))
+    assert evidence_path(bond, "bond_members") == f"{NET}/bond0/bonding/slaves"
+
+
+def test_a_vlan_has_its_number_from_a_file_for_root(tmp_path: Path) -> None:
+    table = "VLAN Dev name    | VLAN ID\nName-Type: VLAN_NAME_TYPE_RAW_PLUS_VID_NO_PAD\nbond0.100      | 100  | bond0\n"
+    files = {f"{NET}/bond0.100/uevent": "DEVTYPE=vlan\n", "/proc/net/vlan/config": table}
+    vlan = by_name(read(write_capture(tmp_path, files)))["bond0.100"]
+    assert (vlan.vlan_id, evidence_path(vlan, "vlan_id")) == (100, "/proc/net/vlan/config")
+    del files["/proc/net/vlan/config"]
+    host = write_tree(tmp_path / "tree", files)
+    vlan = by_name(read(host))["bond0.100"]
+    assert (vlan.vlan_id, host.gaps[evidence_path(vlan, "vlan_id")]) == (None, "not captured")
+
+
+@pytest.mark.parametrize("text", ["", "bond0.1 | one | bond0\n", "bond0.1 | 1\n", "|\n"])
+def test_a_table_of_vlans_that_is_none(text: str) -> None:
+    assert parse_vlans(text) == {}
