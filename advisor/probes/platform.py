@@ -9,7 +9,7 @@ from typing import Annotated
 from advisor.host.base import Host, command_origin
 from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File
-from advisor.probes._cmdline import read_cmdline
+from advisor.probes._cmdline import read_cmdline, shown_word
 from advisor.probes._collected import Collected
 from advisor.probes._container import MARKS, container_mark, in_container
 from advisor.probes._cpuinfo import CPUINFO, hypervisor_flag, read_architecture, read_first_cpu
@@ -24,16 +24,6 @@ DETECT_VIRT = ("systemd-detect-virt", "--vm")
 _PORTABLE = frozenset((8, 9, 10, 14, 30, 31, 32))
 _DESKTOP = frozenset((3, 4, 5, 6, 7, 13, 15, 16))
 _CHASSIS_UNKNOWN = 2
-_SHOWN = re.compile(
-    r"(?:(?:amd_|intel_)?iommu|(?:amd|intel)_pstate|pcie?|(?:default_)?hugepages(?:z)?|transparent_hugepage|isolcpus|nohz"
-    r"|nohz_full|rcu_nocbs|irqaffinity|mitigations|numa|numa_balancing|psi|init_on_(?:alloc|free)|nosmt|audit|maxcpus"
-    r"|nr_cpus|mem|swapaccount|elevator|clocksource|tsc|idle|skew_tick|(?:nmi_)?watchdog|preempt|selinux|apparmor"
-    r"|crashkernel|pcie_aspm|pcie_ports|swiotlb|acpi|hpet|movable_node|cgroup_disable|cgroup_no_v1|module_blacklist"
-    r"|(?:modprobe|rd\.driver)\.blacklist|systemd\.unified_cgroup_hierarchy|net\.ifnames"
-    r"|(?:iommu|processor|intel_idle|cpufreq|cpuidle|cgroup|zswap|nvme|nvme_core|nouveau|nvidia\w*|mlx\w+|scsi_mod|dm_mod"
-    r"|kvm\w*|workqueue|rcutree)\..*)"
-)
-"""Words of the command line that are kept with their values; the others may name the host, its disks or its servers."""
 
 
 class Platform(Facts):
@@ -172,12 +162,6 @@ def parse_version(release: str) -> tuple[int, int, int] | None:
 def _cmdline(host: Host) -> tuple[str, ...] | None:
     words = read_cmdline(host)
     return None if words is None else tuple(shown_word(word) for word in words)
-
-
-def shown_word(word: str) -> str:
-    """A word of the command line fit for a file that others read: ``root=UUID=...`` becomes ``root``."""
-    name = word.partition("=")[0]
-    return word if _SHOWN.fullmatch(name) else name
 
 
 def _chassis(host: Host, origins: dict[str, str]) -> dict[str, object]:
