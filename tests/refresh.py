@@ -4,8 +4,10 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from advisor.discover import probe_models
+from advisor.discover import probe_models, units
+from advisor.model.facts import Facts
 from advisor.model.schema import facts_schema
+from advisor.reports._facts_page import Section, facts_page
 from advisor.rulebook.schema import rule_schema
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -16,7 +18,20 @@ def generated() -> Mapping[str, str]:
     return {
         "schemas/facts-1.json": _json(facts_schema(probe_models())),
         "schemas/rule-1.json": _json(rule_schema()),
+        "docs/facts.md": facts_page(sections()),
     }
+
+
+def sections() -> list[Section]:
+    """What every probe reads, for the page of facts."""
+    found = []
+    for name, module in units("probes").items():
+        folders: dict[type[Facts], str] = {}
+        for folder, model in module.COLLECTED.models if hasattr(module, "COLLECTED") else ():
+            folders.setdefault(model, folder)
+        about = (module.__doc__ or "").strip().partition("\n\n")[0].replace("\n", " ")
+        found.append(Section(name, about, probe_models()[name], folders))
+    return found
 
 
 def _json(document: object) -> str:

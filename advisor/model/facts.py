@@ -60,6 +60,13 @@ class Root:
 
 
 @dataclass(frozen=True)
+class ReadFrom:
+    """Mark: the shell pattern of the field's evidence, where neither a `File` mark nor the model says it."""
+
+    pattern: str
+
+
+@dataclass(frozen=True)
 class SeenAs:
     """Mark: what a container sees of this field, where it differs from its model's `Facts.seen`."""
 
@@ -81,6 +88,8 @@ class Facts(BaseModel):
     """Exceptions from ``origin`` and the `File` marks: field name to the path its value was read from."""
     seen: ClassVar[Seen | None] = None
     """What a container sees of the fields; ``None``: the same as of the model that holds this one."""
+    read_from: ClassVar[str] = ""
+    """What ``origin`` looks like, as a shell pattern, for a model that no `Collected` names."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +102,7 @@ class FieldMarks:
     private: bool = False
     root: bool = False
     seen: Seen | None = None
+    source: str = ""
     about: str = ""
     others: tuple[Any, ...] = field(default=())
 
@@ -109,6 +119,7 @@ def _marks(metadata: list[Any]) -> FieldMarks:
     files = [m for m in metadata if isinstance(m, File)]
     texts = [m for m in metadata if isinstance(m, str)]
     seen = [m.seen for m in metadata if isinstance(m, SeenAs)]
+    sources = [m.pattern for m in metadata if isinstance(m, ReadFrom)]
     return FieldMarks(
         file=files[0] if files else None,
         volatile=any(isinstance(m, Volatile) for m in metadata),
@@ -116,6 +127,7 @@ def _marks(metadata: list[Any]) -> FieldMarks:
         private=any(isinstance(m, Private) for m in metadata),
         root=any(isinstance(m, Root) for m in metadata),
         seen=seen[0] if seen else None,
+        source=sources[0] if sources else "",
         about=texts[0] if texts else "",
     )
 
