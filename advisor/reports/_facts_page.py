@@ -6,9 +6,10 @@ from typing import Any, get_args
 
 from advisor.model.facts import Facts, FieldMarks, Seen, marks
 
-_UNITS = frozenset(
-    "bytes seconds microseconds milliseconds mbps gts khz mhz percent watts pages celsius usecs centisecs kbytes".split()
-)
+_UNITS = {
+    *("bytes", "kbytes", "pages", "seconds", "microseconds", "milliseconds", "usecs", "centisecs"),
+    *("mbps", "gts", "khz", "mhz", "percent", "watts", "celsius"),
+}
 _KINDS = {bool: "yes or no", int: "number", float: "number", str: "text"}
 _SEEN = {"host": "host's", "own": "its own", "masked": "hidden", None: "?"}
 _HEAD = """\
