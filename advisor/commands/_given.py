@@ -27,6 +27,23 @@ def given_options(command: _Command) -> _Command:
     return with_given  # type: ignore[return-value]
 
 
+def no_given_options(command: _Command) -> _Command:
+    """Answers the same options, of a command that has no use for them, with what to do instead."""
+
+    def refuse(_: click.Context, option: click.Parameter, path: str | None) -> None:
+        from advisor.errors import InputError
+
+        if path is not None:
+            raise InputError(
+                f"a capture holds what the host says itself: keep the file of {option.opts[0]} beside it, and give it "
+                f"to advisor check --root CAPTURE {option.opts[0]} FILE"
+            )
+
+    for kind in _OPTIONS:
+        click.option(f"--{kind}", hidden=True, expose_value=False, callback=refuse)(command)
+    return command
+
+
 def read_given(paths: Mapping[str, str | None]) -> Mapping[str, str]:
     """The text of each file that was given, by kind. Raises SourceError for one that is not what it should be."""
     given = {kind: path for kind, path in paths.items() if path is not None}

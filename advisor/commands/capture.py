@@ -2,6 +2,7 @@
 
 import click
 
+from advisor.commands._given import no_given_options
 from advisor.commands._options import sample_option
 
 
@@ -13,6 +14,7 @@ from advisor.commands._options import sample_option
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--quiet", is_flag=True, help="Print nothing but problems.")
 @click.option("--no-color", is_flag=True, help="Accepted as by every command; this one prints no colours.")
+@no_given_options
 def command(
     dest: str, root: str | None, sample: float | None, no_redact: bool, form: str, quiet: bool, no_color: bool
 ) -> int:

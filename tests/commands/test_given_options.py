@@ -90,6 +90,12 @@ def test_what_is_no_file_or_too_large_is_refused(tmp_path: Path, capsys: pytest.
         assert said in capsys.readouterr().err
 
 
+def test_a_capture_says_where_the_file_is_to_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["capture", str(tmp_path / "dest"), "--topo-m", given(tmp_path, "topo.txt", TOPO_M)]) == 2
+    assert "advisor check --root CAPTURE --topo-m FILE" in capsys.readouterr().err
+    assert not (tmp_path / "dest").exists()
+
+
 def test_facts_of_an_earlier_run_are_not_mixed_with_a_file(
     tree: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
