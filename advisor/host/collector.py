@@ -10,7 +10,7 @@ from advisor.host.recording import KEPT_ENVIRONMENT, SECRET_WORDS
 
 _TEMPLATE = Path(__file__).with_name("collector.sh")
 _PLACE = re.compile(r"@([A-Z_]+)@")
-_RULE = re.compile(r"[\w./*?\[\]\-: \t]+")
+_RULE = re.compile(r"[\w@./*?\[\]\-: \t]+")
 
 
 def collector_script(rules: Sequence[str], values: Mapping[str, str]) -> str:

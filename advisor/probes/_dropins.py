@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from advisor.host.base import Host
 
 LIMIT_BYTES = 1024 * 1024
+LINE_LIMIT = 16384
+"""Characters of a line, with what it is continued on, that udev reads (UTIL_LINE_SIZE); longer ones are left out."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,9 @@ def drop_ins(host: Host, folders: tuple[str, ...], suffix: str = ".conf") -> tup
 
 def lines_of(host: Host, path: str) -> Iterator[Line]:
     """The lines of a file; none of a file that is masked by a link to ``/dev/null``."""
-    text = host.text(path, LIMIT_BYTES)
-    if text is None:
-        if host.gaps.get(path) == "unsupported":
-            del host.gaps[path]
-        return
-    yield from joined(text, path)
+    text = file_text(host, path)
+    if text is not None:
+        yield from joined(text, path)
 
 
 def joined(text: str, path: str) -> Iterator[Line]:
@@ -62,3 +61,42 @@ def joined(text: str, path: str) -> Iterator[Line]:
             yield Line(line, path, start)
     if (line := pending.strip()) and line[0] not in "#;":
         yield Line(line, path, start)
+
+
+def continued(text: str, path: str, comments: str, glue: str) -> Iterator[Line]:
+    r"""The lines as systemd (``glue`` a blank) and udev (nothing) put them together.
+
+    Unlike in `joined`, a comment ends with its line and may stand between the parts of a continued one.
+    Sample: ``ExecStart=/usr/bin/a \`` + ``# a comment`` + ``-b``
+    """
+    parts: list[str] = []
+    start = 0
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = raw.strip()
+        if line[:1] and line[0] in comments:
+            continue
+        start = start if parts else number
+        goes_on = line.endswith("\\")
+        parts.append(line[:-1] if goes_on else line)
+        if not goes_on:
+            yield from _whole(parts, glue, path, start)
+            parts = []
+    yield from _whole(parts, glue, path, start)
+
+
+def _whole(parts: list[str], glue: str, path: str, start: int) -> Iterator[Line]:
+    line = glue.join(parts).strip()
+    if line and len(line) < LINE_LIMIT:
+        yield Line(line, path, start)
+
+
+def file_text(host: Host, path: str) -> str | None:
+    """The text of a configuration file; nothing, and no gap, of one that is masked by a link to ``/dev/null``."""
+    text = host.text(path, LIMIT_BYTES)
+    if text is None:
+        why = host.gaps[path]
+        if host.link(path) == "/dev/null" or why == "unsupported":
+            del host.gaps[path]
+        else:
+            host.missed(path, why)
+    return text
