@@ -7,6 +7,7 @@ import click
 from advisor.commands._given import given_options
 from advisor.commands._job import job_options, job_told
 from advisor.commands._options import no_second_reading, sample_option
+from advisor.commands._waivers import after_waivers, read_waivers, waivers_option
 from advisor.discover import unit_names
 from advisor.model.finding import SEVERITIES, Report
 
@@ -20,6 +21,7 @@ NEVER = "never"
 @given_options
 @job_options
 @click.option("--rules", multiple=True, metavar="DIR", help="Further rules: DIR/<area>/<bad-pattern>.yaml.")
+@waivers_option
 @click.option("--format", "form", type=click.Choice(unit_names("reports")), default="text", show_default=True)
 @click.option(
     "--fail-on",
@@ -39,6 +41,7 @@ def command(
     data: str | None,
     checkpoints: str | None,
     rules: Sequence[str],
+    waivers: str | None,
     form: str,
     fail_on: str,
     quiet: bool,
@@ -55,10 +58,10 @@ def command(
     from advisor.inputs import printable
     from advisor.rulebook.evaluate import evaluate
 
-    every = loaded(rules)  # a wrong rule is told before the host is read
+    every, accepted = loaded(rules), read_waivers(waivers)  # what is wrong in them is told before the host is read
     snapshot, defects = snapshot_from(root, facts, given, sample=sample)
     snapshot = derive(snapshot, job_told(snapshot, ranks, data, checkpoints))
-    report = evaluate(every, snapshot)
+    report = after_waivers(evaluate(every, snapshot), accepted, rules)
     if not quiet:
         click.echo(unit("reports", form).text(report, snapshot, None, look_at(no_color)), nl=False)
     note = no_second_reading(sample, snapshot)

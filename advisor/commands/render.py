@@ -10,6 +10,7 @@ from advisor.commands._given import given_options
 from advisor.commands._job import job_options, job_told
 from advisor.commands._rules import evaluated
 from advisor.commands._snapshot import derive, snapshot_from
+from advisor.commands._waivers import after_waivers, read_waivers, waivers_option
 from advisor.inputs import printable
 from advisor.model.setting import Plan, Setting, Withheld
 from advisor.planning.merge import plan
@@ -28,6 +29,7 @@ SCHEMA_VERSION = 1
 @job_options
 @click.option("--set", "wishes", multiple=True, metavar="TARGET:KEY=VALUE", help="A setting of your own; it wins.")
 @click.option("--rules", multiple=True, metavar="DIR", help="Further rules.")
+@waivers_option
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--quiet", is_flag=True, help="Print nothing but problems.")
 @click.option("--no-color", is_flag=True, help="Accepted as by every command; this one prints no colours.")
@@ -43,6 +45,7 @@ def command(
     checkpoints: str | None,
     wishes: Sequence[str],
     rules: Sequence[str],
+    waivers: str | None,
     form: str,
     quiet: bool,
     no_color: bool,
@@ -54,9 +57,10 @@ def command(
     """
     targets = load_targets()
     own = [requested(wish, targets) for wish in wishes]
+    accepted = read_waivers(waivers)
     snapshot, defects = snapshot_from(root, facts, given)
     snapshot = derive(snapshot, job_told(snapshot, ranks, data, checkpoints))
-    report, measured = evaluated(snapshot, rules), earlier_measurement(out)
+    report, measured = after_waivers(evaluated(snapshot, rules), accepted, rules), earlier_measurement(out)
     made = plan([*asked_by(report, snapshot), *measured.settings, *own], snapshot, targets)
     written = assemble(
         *(snapshot, report, made, out), validity=measured.validity, basis=measured.basis, keep=(TUNING_FILE,)

@@ -24,6 +24,7 @@ from advisor.commands._measured import TUNING_FILE, Asked, Described, earlier, m
 from advisor.commands._options import Duration, StepTime, sample_option
 from advisor.commands._rules import evaluated
 from advisor.commands._snapshot import derive, probe_host
+from advisor.commands._waivers import after_waivers, read_waivers, waivers_option
 from advisor.commands._workload import describe, runner, wanted
 from advisor.derived.budget import Budget
 from advisor.errors import InputError
@@ -65,6 +66,7 @@ class Options:
     out: str
     wishes: Sequence[str]
     rules: Sequence[str]
+    waivers: str | None
     fresh: bool
     diagnose_only: bool
     exhaustive: bool
@@ -114,6 +116,7 @@ class Options:
 @click.option("--out", default="advisor-out", show_default=True, metavar="OUT", help="Folder to write.")
 @click.option("--set", "wishes", multiple=True, metavar="TARGET:KEY=VALUE", help="A setting of your own; it wins.")
 @click.option("--rules", multiple=True, metavar="DIR", help="Further rules.")
+@waivers_option
 @click.option("--fresh", is_flag=True, help="Measure again, whatever OUT holds.")
 @click.option("--diagnose-only", is_flag=True, help="Measure the present settings only, say what is to be gained.")
 @click.option("--exhaustive", is_flag=True, help="Measure every point that can work, whatever the budget.")
@@ -138,6 +141,7 @@ def tune(options: Options) -> int:
         _print(options, record, None, None)
         return 0
     own = [requested(wish, load_targets()) for wish in options.wishes]
+    accepted = read_waivers(options.waivers)
     host = open_root("/")
     if not options.allow_busy:
         _say(options, wait_until_quiet(host, lambda note: _say(options, note)))
@@ -150,7 +154,7 @@ def tune(options: Options) -> int:
         if not options.allow_busy:
             refuse_foreign_gpu_work(snapshot)
         snapshot = derive(snapshot, _job(snapshot, options, described))
-        report = evaluated(snapshot, options.rules)
+        report = after_waivers(evaluated(snapshot, options.rules), accepted, options.rules)
         told = [f"probe {d.probe} failed: {d.error}" for d in defects] + list(report.defects)
         ready = Ready(snapshot, report, tuple(told), described, runner(job), cache / "studies")
         return _measured_and_written(options, own, ready)

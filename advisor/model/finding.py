@@ -1,6 +1,8 @@
 """What rules say: a verdict, its evidence, and what would settle it when it is unknown."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import date
 from typing import Literal
 
 from advisor.model.setting import Setting
@@ -24,6 +26,21 @@ class Evidence:
     gap: str | None = None
     """Why there is no value: a gap state."""
     volatile: bool = False
+
+
+@dataclass(frozen=True)
+class Waiver:
+    """Someone's decision to live with a finding until a day."""
+
+    rule: str
+    scope: str
+    """Pattern of the subjects it covers; ``*`` covers all, and the host."""
+    reason: str
+    owner: str
+    expires: date
+    """The last day on which it counts."""
+    where: str
+    """File and line."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +70,8 @@ class Finding:
     """Of a finding that holds: what must stay where an installed file of ours is the reason that it holds."""
     condition: str = ""
     """The rule's own words of what fails, with its thresholds: for files that must not hold volatile values."""
+    waiver: Waiver | None = None
+    """Of a finding that fails: the waiver that covers it."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +83,17 @@ class Report:
     """Rules that could not be computed, one sentence each; their findings are unknown."""
 
     def failing(self) -> tuple[Finding, ...]:
-        """The findings that fail, worst first, then by rule and subject."""
-        failing = [f for f in self.findings if f.verdict == "fails"]
-        return tuple(sorted(failing, key=lambda f: (SEVERITIES.index(f.severity), f.rule, f.subject)))
+        """The findings that fail and are not waived, worst first, then by rule and subject."""
+        return _worst_first(f for f in self.findings if f.verdict == "fails" and f.waiver is None)
+
+    def waived(self) -> tuple[Finding, ...]:
+        """The findings that fail and are waived, worst first, then by rule and subject."""
+        return _worst_first(f for f in self.findings if f.waiver is not None)
 
     def of(self, verdict: Verdict) -> tuple[Finding, ...]:
         """The findings with this verdict."""
         return tuple(f for f in self.findings if f.verdict == verdict)
+
+
+def _worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), f.rule, f.subject)))

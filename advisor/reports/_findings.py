@@ -60,16 +60,22 @@ def rests_on_volatile(finding: Finding) -> bool:
 
 
 def counts(report: Report) -> dict[str, int]:
-    """Number of rules: by severity for those that fail, by their worst verdict for the others."""
+    """Number of rules: by severity for those that fail and are not waived, by their worst verdict for the others."""
     worst: dict[str, Finding] = {}
     for finding in report.findings:
         known = worst.setdefault(finding.rule, finding)
-        if _WORST_FIRST.index(finding.verdict) < _WORST_FIRST.index(known.verdict):
+        if _badness(finding) < _badness(known):
             worst[finding.rule] = finding
-    found: dict[str, int] = dict.fromkeys((*SEVERITIES, *_WORST_FIRST[1:]), 0)
+    found: dict[str, int] = dict.fromkeys((*SEVERITIES, "waived", *_WORST_FIRST[1:]), 0)
     for finding in worst.values():
-        found[finding.severity if finding.verdict == "fails" else finding.verdict] += 1
+        failing = finding.severity if finding.waiver is None else "waived"
+        found[failing if finding.verdict == "fails" else finding.verdict] += 1
     return found
+
+
+def _badness(finding: Finding) -> tuple[int, bool]:
+    """Sorts the worst first: what fails and is not waived."""
+    return _WORST_FIRST.index(finding.verdict), finding.waiver is not None
 
 
 def counted(report: Report) -> str:
@@ -77,7 +83,16 @@ def counted(report: Report) -> str:
     found = counts(report)
     failing = ", ".join(f"{found[severity]} {severity}" for severity in SEVERITIES)
     rest = f"{found['unknown']} unknown; {found['holds']} hold; {found['not-applicable']} do not apply"
-    return f"{sum(found.values())} rules: {failing} fail; {rest}"
+    waived = f"{found['waived']} waived; " if found["waived"] else ""
+    return f"{sum(found.values())} rules: {failing} fail; {waived}{rest}"
+
+
+def waiver_text(finding: Finding) -> str:
+    """``waived until 2027-06-30 by storage-team: nothing there is kept [advisor-waivers.yaml:2]``."""
+    waiver = finding.waiver
+    if waiver is None:
+        return ""
+    return printable(f"waived until {waiver.expires} by {waiver.owner}: {waiver.reason} [{waiver.where}]")
 
 
 def value_text(evidence: Evidence) -> str:

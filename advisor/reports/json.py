@@ -2,9 +2,10 @@
 
 import json
 import math
+from dataclasses import asdict
 from typing import Any
 
-from advisor.model.finding import Evidence, Finding, Report
+from advisor.model.finding import Evidence, Finding, Report, Waiver
 from advisor.model.setting import Plan, Setting, Withheld
 from advisor.model.snapshot import Snapshot
 from advisor.reports._findings import counts
@@ -46,7 +47,12 @@ def finding_document(finding: Finding) -> dict[str, Any]:
         "sources": list(finding.sources),
         "disagree": list(finding.disagree),
         "settings": [_setting(s) for s in finding.settings],
+        "waiver": None if finding.waiver is None else _waiver(finding.waiver),
     }
+
+
+def _waiver(waiver: Waiver) -> dict[str, Any]:
+    return {**asdict(waiver), "expires": str(waiver.expires)}
 
 
 def _evidence(evidence: Evidence) -> dict[str, Any]:

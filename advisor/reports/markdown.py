@@ -11,7 +11,7 @@ from advisor.inputs import printable
 from advisor.model.finding import Finding, Report
 from advisor.model.setting import Plan, Setting
 from advisor.model.snapshot import Snapshot
-from advisor.reports._findings import Group, by_rule, by_settling, counted, rests_on_volatile, value_text
+from advisor.reports._findings import Group, by_rule, by_settling, counted, rests_on_volatile, value_text, waiver_text
 from advisor.reports._look import PLAIN, Look
 
 _EVIDENCE_SHOWN = 24
@@ -25,6 +25,7 @@ def text(report: Report, snapshot: Snapshot, plan: Plan | None = None, look: Loo
     lines = ["# Configuration report", "", _words(counted(steady)) + ".", ""]
     lines += _failing(steady)
     lines += _plan(plan) if plan is not None else []
+    lines += _waived(steady)
     lines += _unknown(steady)
     lines += _moving(moving)
     lines += _names("Holds", steady.of("holds"))
@@ -90,6 +91,16 @@ def _setting_row(setting: Setting) -> tuple[str, ...]:
 
 def _plain(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _waived(report: Report) -> Iterator[str]:
+    findings = report.waived()
+    if findings:
+        yield from ("## Waived", "")
+        for finding in findings:
+            told = f"{_escaped(finding.message)}; {_escaped(waiver_text(finding))}"
+            yield f"- {_code(finding.rule)} ({finding.severity}): {told}"
+        yield ""
 
 
 def _unknown(report: Report) -> Iterator[str]:

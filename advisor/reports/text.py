@@ -7,10 +7,10 @@ from advisor.inputs import printable
 from advisor.model.finding import Finding, Report
 from advisor.model.setting import Plan
 from advisor.model.snapshot import Snapshot
-from advisor.reports._findings import Group, by_rule, by_settling, counted, value_text
+from advisor.reports._findings import Group, by_rule, by_settling, counted, value_text, waiver_text
 from advisor.reports._look import PLAIN, Look
 
-_COLORS = {"critical": "1;31", "warn": "33", "info": "36", "unknown": "35"}
+_COLORS = {"critical": "1;31", "warn": "33", "info": "36", "unknown": "35", "waived": "2"}
 _NARROWEST = 40
 _EVIDENCE_SHOWN = 6
 _SETTLING_SHOWN = 12
@@ -19,7 +19,7 @@ _RULES_SHOWN = 6
 
 def text(report: Report, snapshot: Snapshot, plan: Plan | None = None, look: Look = PLAIN) -> str:
     """The whole report, with a final newline."""
-    lines = [*_failing(report, look), *_unknown(report, look), *_summary(report, plan, look)]
+    lines = [*_failing(report, look), *_waived(report, look), *_unknown(report, look), *_summary(report, plan, look)]
     shown = "\n".join(line.rstrip() for line in lines) + "\n"
     return shown if look.unicode else shown.encode("ascii", "backslashreplace").decode("ascii")
 
@@ -29,6 +29,7 @@ def page(finding: Finding, look: Look) -> str:
     subject = f" {printable(finding.subject)}" if finding.subject else ""
     lines = [f"{_painted(finding.verdict, finding.severity, look)}{subject}"]
     lines += _wrapped(finding.message, look, "  ") if finding.message else []
+    lines += _wrapped(waiver_text(finding), look, "  ") if finding.waiver else []
     lines += _evidence(Group((finding,)), look, limit=None)
     lines += [line for text in finding.settle for line in _wrapped(text, look, "  to settle: ")]
     lines += [line for setting in _settings(finding) for line in _wrapped(setting, look, "  set: ")]
@@ -67,6 +68,17 @@ def _settings(finding: Finding) -> list[str]:
 
 def _value(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _waived(report: Report, look: Look) -> Iterator[str]:
+    findings = report.waived()
+    if not findings:
+        return
+    yield f"{_painted('waived', 'waived', look)}  {len(findings)} {_plural('finding', len(findings))}:"
+    for finding in findings:
+        yield from _wrapped(f"{finding.rule} ({finding.severity}): {finding.message}", look, "  - ")
+        yield from _wrapped(waiver_text(finding), look, "      ")
+    yield ""
 
 
 def _unknown(report: Report, look: Look) -> Iterator[str]:
