@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from advisor.commands._rule_docs import FOLDER, rule_pages
+from advisor.commands._rules import loaded
 from advisor.discover import probe_models, units
 from advisor.model.facts import Facts
 from advisor.model.schema import facts_schema
@@ -19,6 +21,7 @@ def generated() -> Mapping[str, str]:
         "schemas/facts-1.json": _json(facts_schema(probe_models())),
         "schemas/rule-1.json": _json(rule_schema()),
         "docs/facts.md": facts_page(sections()),
+        **rule_pages(loaded()),
     }
 
 
@@ -38,7 +41,16 @@ def _json(document: object) -> str:
     return json.dumps(document, indent=1, sort_keys=True) + "\n"
 
 
+def stale() -> list[Path]:
+    """Pages of rules that are no more."""
+    return [
+        page for page in sorted((ROOT / FOLDER).rglob("*.md")) if page.relative_to(ROOT).as_posix() not in generated()
+    ]
+
+
 if __name__ == "__main__":
+    for page in stale():
+        page.unlink()
     for path, text in generated().items():
         place = ROOT / path
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -62,6 +62,7 @@ def _rule(rule: Rule, findings: Sequence[Finding], look: Look) -> Iterator[str]:
     yield ""
     yield from _wrapped(f"Why: {file.why}", look, "  ")
     yield from _wrapped(f"Fix: {file.fix}", look, "  ")
+    yield from _wrapped(f"Ignore it: {file.ignore}", look, "  ") if file.ignore else ()
     for setting in rule.settings:
         yield from _wrapped(_set(setting), look, "  Sets: ")
     yield from (line for position in file.disagree for line in _wrapped(position, look, "  Authorities disagree: "))

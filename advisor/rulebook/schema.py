@@ -75,6 +75,8 @@ class RuleFile(_Strict):
     """The message of a failure, with ``{expressions}``."""
     why: Prose
     fix: Prose
+    ignore: Prose | None = None
+    """When a failure is no fault: for the owner who decides to waive it."""
     settle: list[Line] = []
     """What would settle an unknown, when the facts' own reasons do not say it well."""
     sources: Annotated[list[Line], Field(min_length=1)]
