@@ -7,10 +7,10 @@ Formats: https://docs.kernel.org/admin-guide/cgroup-v2.html and https://docs.ker
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from advisor.host.base import Host
-from advisor.model.facts import Counter, Facts, GapState, Volatile
+from advisor.model.facts import Counter, Facts, GapState, Seen, Volatile
 from advisor.probes._cgroup_folders import CGROUP, CPUSET, Groups, Membership, groups_of, look, parse_cgroup, unseen
 from advisor.probes._collected import Collected
 from advisor.probes._cpulist import parse_cpulist
@@ -35,11 +35,13 @@ class Bound:
 class Cgroup(Facts):
     """Limits of this process's control group and of all its ancestors."""
 
+    seen: ClassVar[Seen | None] = "own"
     version: Annotated[str | None, "v1, v2, or hybrid: some controllers in each"] = None
     cpu_limited: Annotated[bool | None, "whether a CPU quota binds"] = None
     cpu_quota_cpus: Annotated[float | None, "CPU time per time, in CPUs; only when limited"] = None
     cpu_periods: Annotated[int | None, Counter(), "quota periods that had runnable tasks, since creation"] = None
     cpu_throttled_periods: Annotated[int | None, Counter(), "periods in which the quota ran out"] = None
+    cpu_throttled_usecs: Annotated[int | None, Counter(), "microseconds that tasks were held back"] = None
     cpuset_cpus: Annotated[tuple[int, ...] | None, "CPUs of the effective cpuset"] = None
     cpuset_mems: Annotated[tuple[int, ...] | None, "NUMA nodes of the effective cpuset"] = None
     memory_high_bytes: Annotated[int | None, "the group is slowed down above this; only when set (v2)"] = None
@@ -51,6 +53,16 @@ class Cgroup(Facts):
     memory_headroom_bytes: Annotated[
         int | None, Volatile(), "least of limit minus use without idle page cache; only when limited"
     ] = None
+    memory_swap_limited: Annotated[bool | None, "whether a limit of swap binds (v2)"] = None
+    memory_swap_limit_bytes: Annotated[int | None, "the smallest limit of swap; only when limited (v2)"] = None
+    memory_and_swap_limit_bytes: Annotated[
+        int | None, "the smallest limit of memory and swap together; only when limited (v1)"
+    ] = None
+    memory_shmem_bytes: Annotated[int | None, Volatile(), "shared memory and tmpfs charged to the own group"] = None
+    memory_dirty_bytes: Annotated[int | None, Volatile(), "of the own group, waiting to be written to disk"] = None
+    memory_limit_hits: Annotated[int | None, Counter(), "times that use reached the own group's limit"] = None
+    memory_high_hits: Annotated[int | None, Counter(), "times that the own group was slowed down (v2)"] = None
+    memory_ooms: Annotated[int | None, Counter(), "times that a limit left no memory to be had (v2)"] = None
     oom_kills: Annotated[int | None, Counter(), "tasks killed for want of memory, since creation"] = None
     pids_limited: Annotated[bool | None, "whether the number of tasks is limited"] = None
     pids_max: Annotated[int | None, "the smallest limit of tasks; only when limited"] = None
@@ -153,9 +165,18 @@ def _cpu(host: Host, groups: Groups, values: dict[str, object], origins: dict[st
         "cpu_quota_cpus": bound.value,
         "cpu_periods": counters.get("nr_periods"),
         "cpu_throttled_periods": counters.get("nr_throttled"),
+        "cpu_throttled_usecs": _throttled(counters),
     }
     origins |= dict.fromkeys(("cpu_limited", "cpu_quota_cpus"), bound.path)
-    origins |= dict.fromkeys(("cpu_periods", "cpu_throttled_periods"), f"{bound.folder}/cpu.stat")
+    origins |= dict.fromkeys(
+        ("cpu_periods", "cpu_throttled_periods", "cpu_throttled_usecs"), f"{bound.folder}/cpu.stat"
+    )
+
+
+def _throttled(counters: Mapping[str, int]) -> int | None:
+    """Microseconds; v1 counts nanoseconds."""
+    nanoseconds = counters.get("throttled_time")
+    return counters.get("throttled_usec") if nanoseconds is None else nanoseconds // 1000
 
 
 def _v1_quota(host: Host, text: str, folder: str) -> float | None:
@@ -232,6 +253,8 @@ def _memory(host: Host, groups: Groups, values: dict[str, object], origins: dict
     v2 = groups.v2
     limit, usage = ("memory.max", "memory.current") if v2 else ("memory.limit_in_bytes", "memory.usage_in_bytes")
     bound = _least(host, groups, limit, lambda text, _: parse_bytes(text), at_root=not v2)
+    own = parse_keyed(look(host, f"{groups.folders[0]}/memory.stat")[0] or "")
+    bound = _with_unseen(bound, own.get("hierarchical_memory_limit"), groups)
     used = _size(host, f"{bound.folder}/{usage}")
     kills = f"{groups.folders[0]}/{'memory.events' if v2 else 'memory.oom_control'}"
     values |= {
@@ -247,10 +270,57 @@ def _memory(host: Host, groups: Groups, values: dict[str, object], origins: dict
         room = _least(host, groups, limit, lambda text, folder: _headroom(host, parse_bytes(text), folder, v2))
         values["memory_headroom_bytes"] = None if room.value is None else int(room.value)
         origins["memory_headroom_bytes"] = room.path
+    _memory_use(host, groups, own, values, origins)
+    _swap_limits(host, groups, values, origins)
     if v2:
         high = _least(host, groups, "memory.high", lambda text, _: parse_bytes(text))
         values["memory_high_bytes"] = None if high.value is None else int(high.value)
         origins["memory_high_bytes"] = high.path
+
+
+def _with_unseen(bound: Bound, hierarchical: int | None, groups: Groups) -> Bound:
+    """``bound``, or the limit that v1 counts over all ancestors: a container does not see them all."""
+    if hierarchical is None or hierarchical >= UNLIMITED or bound.limited is None:
+        return bound
+    if bound.value is not None and bound.value <= hierarchical:
+        return bound
+    folder = groups.folders[0]
+    return Bound(True, hierarchical, folder, f"{folder}/memory.stat")
+
+
+def _memory_use(
+    host: Host, groups: Groups, stat: Mapping[str, int], values: dict[str, object], origins: dict[str, str]
+) -> None:
+    """What the own group's memory is used for, and how often it had too little."""
+    folder = groups.folders[0]
+    names = ("shmem", "file_dirty") if groups.v2 else ("total_shmem", "total_dirty")
+    for field, name in zip(("memory_shmem_bytes", "memory_dirty_bytes"), names, strict=True):
+        values[field], origins[field] = stat.get(name), f"{folder}/memory.stat"
+    if groups.v2:
+        path = f"{folder}/memory.events"
+        events = parse_keyed(look(host, path)[0] or "")
+        values |= {"memory_high_hits": events.get("high"), "memory_ooms": events.get("oom")}
+        hits = events.get("max")
+    else:
+        path = f"{folder}/memory.failcnt"
+        hits = _size(host, path)
+    values["memory_limit_hits"] = hits
+    origins |= dict.fromkeys(("memory_limit_hits", "memory_high_hits", "memory_ooms"), path)
+
+
+def _swap_limits(host: Host, groups: Groups, values: dict[str, object], origins: dict[str, str]) -> None:
+    """Limits of swap; kernels that do not count it have no such files."""
+    if not groups.v2:
+        both = _least(host, groups, "memory.memsw.limit_in_bytes", lambda text, _: parse_bytes(text), at_root=True)
+        values["memory_and_swap_limit_bytes"] = None if both.value is None else int(both.value)
+        origins["memory_and_swap_limit_bytes"] = both.path
+        return
+    swap = _least(host, groups, "memory.swap.max", lambda text, _: parse_bytes(text))
+    values |= {
+        "memory_swap_limited": swap.limited,
+        "memory_swap_limit_bytes": None if swap.value is None else int(swap.value),
+    }
+    origins |= dict.fromkeys(("memory_swap_limited", "memory_swap_limit_bytes"), swap.path)
 
 
 def _headroom(host: Host, limit: int | None, folder: str, v2: bool) -> int | None:

@@ -244,3 +244,62 @@ def test_a_controller_that_no_hierarchy_has_limits_nothing(tmp_path: Path) -> No
     cgroup = read(write_tree(tmp_path, {**files, "/dev/cpuset/cpuset.cpus": "0-3\n"}))
     assert (cgroup.version, cgroup.cpu_limited, cgroup.memory_limited) == ("v1", False, False)
     assert cgroup.cpuset_cpus == (0, 1, 2, 3)
+
+
+def test_the_time_that_tasks_were_held_back_is_in_microseconds(tmp_path: Path) -> None:
+    files = {"a/cpu.max": "100000 100000", "a/cpu.stat": "nr_periods 9\nnr_throttled 3\nthrottled_usec 1500\n"}
+    assert read(write_tree(tmp_path / "v2", v2("/a", files))).cpu_throttled_usecs == 1500
+    older = {"cpu,cpuacct/job/step/cpu.stat": "nr_periods 9\nnr_throttled 3\nthrottled_time 1500000\n"}
+    assert read(write_tree(tmp_path / "v1", v1(older))).cpu_throttled_usecs == 1500
+
+
+def test_what_the_groups_memory_is_used_for_and_how_often_it_was_too_little(tmp_path: Path) -> None:
+    files = {
+        "a/memory.max": str(8 << 30),
+        "a/memory.swap.max": "0",
+        "a/b/memory.max": "max",
+        "a/b/memory.swap.max": "max",
+        "a/b/memory.stat": "anon 1\nshmem 4096\nfile_dirty 8192\n",
+        "a/b/memory.events": "low 0\nhigh 5\nmax 7\noom 2\noom_kill 1\n",
+    }
+    cgroup = read(write_tree(tmp_path, v2("/a/b", files)))
+    assert (cgroup.memory_swap_limited, cgroup.memory_swap_limit_bytes) == (True, 0)
+    assert (cgroup.memory_shmem_bytes, cgroup.memory_dirty_bytes) == (4096, 8192)
+    assert (cgroup.memory_limit_hits, cgroup.memory_high_hits, cgroup.memory_ooms, cgroup.oom_kills) == (7, 5, 2, 1)
+    assert evidence_path(cgroup, "memory_swap_limit_bytes") == f"{V2}/a/memory.swap.max"
+
+
+def test_version_1_limits_memory_and_swap_together(tmp_path: Path) -> None:
+    files = {
+        "memory/job/step/memory.limit_in_bytes": str(2 << 30),
+        "memory/job/step/memory.memsw.limit_in_bytes": str(3 << 30),
+        "memory/job/memory.memsw.limit_in_bytes": "9223372036854771712",
+        "memory/memory.memsw.limit_in_bytes": "9223372036854771712",
+        "memory/job/step/memory.failcnt": "12\n",
+        "memory/job/step/memory.stat": "shmem 1\ntotal_shmem 4096\ntotal_dirty 0\n",
+    }
+    cgroup = read(write_tree(tmp_path, v1(files)))
+    assert (cgroup.memory_and_swap_limit_bytes, cgroup.memory_swap_limited) == (3 << 30, None)
+    assert (cgroup.memory_limit_hits, cgroup.memory_shmem_bytes, cgroup.memory_dirty_bytes) == (12, 4096, 0)
+
+
+@pytest.mark.parametrize(
+    ("hierarchical", "limit", "where"),
+    [
+        pytest.param(4 << 30, 4 << 30, "memory.stat", id="an ancestor that is not seen"),
+        pytest.param(9223372036854771712, 6 << 30, "memory.limit_in_bytes", id="no limit above"),
+        pytest.param(6 << 30, 6 << 30, "memory.limit_in_bytes", id="the own limit"),
+    ],
+)
+def test_version_1_counts_limits_of_ancestors_that_a_container_does_not_see(
+    hierarchical: int, limit: int, where: str, tmp_path: Path
+) -> None:
+    folder = f"{V2}/memory"
+    files = {
+        SELF: "1:memory:/docker/x\n",
+        MOUNTINFO: f"31 23 0:21 /docker/x {folder} ro - cgroup cgroup rw,memory\n",
+        f"{folder}/memory.limit_in_bytes": str(6 << 30),
+        f"{folder}/memory.stat": f"cache 1\nhierarchical_memory_limit {hierarchical}\n",
+    }
+    cgroup = read(write_tree(tmp_path, files))
+    assert (cgroup.memory_limit_bytes, evidence_path(cgroup, "memory_limit_bytes")) == (limit, f"{folder}/{where}")
