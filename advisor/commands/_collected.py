@@ -8,6 +8,7 @@ from advisor.probes import _filesystems, ethtool, modules, nvme, zfs
 from advisor.probes._collected import Collected, Tool
 from advisor.probes._lvm import LVS
 from advisor.probes._md import MDADM
+from advisor.probes._services import SERVICES
 from advisor.probes.cgroup import FILES as CGROUP_FILES
 from advisor.probes.pressure import GROUP_FILES
 
@@ -71,6 +72,7 @@ def script() -> str:
         "NETWORK": "|".join([*network, "fuse.*"]),
         "KERNEL": "|".join(kernel),
         "CGROUP_FILES": " ".join((*CGROUP_FILES, *GROUP_FILES)),
+        "SERVICES": " ".join(SERVICES),
         "MODULES": " ".join(modules.OF_INTEREST),
         "ETHTOOL": " ".join(ethtool.OPTIONS),
         "NVME": " ".join(nvme.QUESTIONS),

@@ -445,6 +445,21 @@ groups() {
     done < "$W/fs/proc/self/cgroup"
 } 2> /dev/null
 
+# Names and limits of the processes of services that start jobs.
+services() {
+    for top in '' /systemd /unified; do
+        for unit in @SERVICES@; do
+            count=0
+            while read -r number && [ "$count" -lt 64 ]; do
+                case $number in ''|*[!0-9]*) continue ;; esac
+                count=$((count + 1))
+                one_file "/proc/$number/comm"
+                one_file "/proc/$number/limits"
+            done < "$W/fs/sys/fs/cgroup$top/system.slice/$unit/cgroup.procs"
+        done
+    done
+} 2> /dev/null
+
 # Type and interface of the GIDs in use; those of empty entries cannot be read.
 gids() {
     for folder in "$ROOT"/sys/class/infiniband/*/ports/*/gids; do
@@ -714,6 +729,7 @@ main() {
     groups
     follow
     flush
+    services
     gids
     configured
     commands

@@ -4,11 +4,13 @@ Format: getrlimit(2), capabilities(7).
 """
 
 import re
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from advisor.host.base import Host, Limit
-from advisor.model.facts import Facts
+from advisor.model.facts import Facts, Seen, SeenAs
 from advisor.probes._collected import Collected
+from advisor.probes._irqbalance import SLICES
+from advisor.probes._services import SERVICES, Service, read_services
 
 ORIGIN = "/proc/self/limits"
 STATUS = "/proc/self/status"
@@ -23,8 +25,8 @@ _TITLES = {
 _BYTES = ("memlock", "stack")
 
 
-class Limits(Facts):
-    """Limits that a job started from here inherits. A number is known only where it is not unlimited."""
+class ProcessLimits(Facts):
+    """Limits of one process. A number is known only where it is not unlimited."""
 
     memlock_unlimited: Annotated[bool | None, "soft limit of locked memory is unlimited"] = None
     memlock_soft_bytes: int | None = None
@@ -42,10 +44,28 @@ class Limits(Facts):
     nproc_soft: Annotated[int | None, "threads of this user"] = None
     nproc_hard_unlimited: bool | None = None
     nproc_hard: int | None = None
+
+
+class ServiceLimits(ProcessLimits):
+    """Limits of a service, which its jobs inherit unless it sets others for them."""
+
+    program: Annotated[str, "containerd, dockerd, kubelet, slurmd or sshd"]
+
+
+class Limits(ProcessLimits):
+    """Limits that a job started from here inherits, and those of services that start jobs."""
+
+    seen: ClassVar[Seen | None] = "own"
     may_lock_memory: Annotated[bool | None, "has CAP_IPC_LOCK: the memlock limit does not bind"] = None
+    services: Annotated[
+        tuple[ServiceLimits, ...] | None, SeenAs("masked"), "services of systemd that start jobs and run"
+    ] = None
 
 
-COLLECTED = Collected(large_files=("/proc/self/limits",))
+COLLECTED = Collected(
+    folders=tuple((f"{folder}/{unit}", "cgroup.procs") for folder in SLICES for unit in SERVICES),
+    large_files=("/proc/self/limits",),
+)
 
 
 def read(host: Host) -> Limits:
@@ -58,7 +78,25 @@ def read(host: Host) -> Limits:
         values.update(_fields(name, limit))
     status = host.text(STATUS)
     locks = None if status is None else parse_capability(status, CAP_IPC_LOCK)
-    return Limits(origin=ORIGIN, **values, may_lock_memory=locks, origins={"may_lock_memory": STATUS})  # type: ignore[arg-type]
+    return Limits(
+        origin=ORIGIN,
+        **values,  # type: ignore[arg-type]
+        may_lock_memory=locks,
+        services=_services(host),
+        origins={"may_lock_memory": STATUS, "services": SLICES[0]},
+    )
+
+
+def _services(host: Host) -> tuple[ServiceLimits, ...] | None:
+    found = read_services(host)
+    return None if found is None else tuple(map(_of_service, found))
+
+
+def _of_service(service: Service) -> ServiceLimits:
+    values: dict[str, object] = {}
+    for name in _TITLES:
+        values.update(_fields(name, parse_limit(service.limits or "", name)))
+    return ServiceLimits(origin=service.folder, program=service.program, **values)  # type: ignore[arg-type]
 
 
 def _fields(name: str, limit: Limit | None) -> dict[str, object]:

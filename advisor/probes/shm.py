@@ -6,12 +6,24 @@ Format: statvfs(3), https://docs.kernel.org/filesystems/tmpfs.html
 import re
 from typing import Annotated, ClassVar
 
-from advisor.host.base import Host
+from advisor.host.base import Host, command_origin
 from advisor.model.facts import Facts, Seen, Volatile
+from advisor.probes._collected import Collected
 from advisor.probes._mountinfo import MOUNTINFO, MountLine, read_mountinfo
 
 ORIGIN = "/dev/shm"
 _IN_MEMORY = ("tmpfs", "ramfs")
+LIST = ("ls", "-lnskA", ORIGIN)
+PREFIXES = ("nccl-", "torch_", "psm_", "sem.")
+"""Of NCCL's buffers, PyTorch's tensors, Python's shared memory, and semaphores."""
+
+
+class Segments(Facts):
+    """Files in ``/dev/shm`` whose names begin alike; what no process uses any more stays until somebody removes it."""
+
+    prefix: Annotated[str, "nccl-, torch_, psm_ or sem.; empty for all others"]
+    count: Annotated[int | None, Volatile(), "files"] = None
+    used_bytes: Annotated[int | None, Volatile(), "memory that they take"] = None
 
 
 class Shm(Facts):
@@ -25,6 +37,10 @@ class Shm(Facts):
     huge: Annotated[str | None, "mount option huge=: always, within_size or advise; none: never"] = None
     memory_policy: Annotated[str | None, "mount option mpol=: where its pages lie; none: as of the process"] = None
     swappable: Annotated[bool | None, "whether its pages may go to swap (not with noswap, since 6.4)"] = None
+    segments: Annotated[tuple[Segments, ...] | None, Volatile(), "files in it by the beginning of their names"] = None
+
+
+COLLECTED = Collected(commands=(LIST,))
 
 
 def read(host: Host) -> Shm:
@@ -42,8 +58,42 @@ def read(host: Host) -> Shm:
         huge=_option(mount, "huge"),
         memory_policy=_option(mount, "mpol"),
         swappable=None if mount is None or mount.fstype != "tmpfs" else "noswap" not in mount.super_options,
-        origins=dict.fromkeys(("is_tmpfs", "size_option", "huge", "memory_policy", "swappable"), MOUNTINFO)
+        segments=_segments(host),
+        origins={"segments": command_origin(LIST)}
+        | dict.fromkeys(("is_tmpfs", "size_option", "huge", "memory_policy", "swappable"), MOUNTINFO)
         | ({} if use else {"size_bytes": MOUNTINFO}),
+    )
+
+
+def _segments(host: Host) -> tuple[Segments, ...] | None:
+    output = host.run(LIST)
+    if output is None:
+        return None
+    if output.returncode != 0:
+        host.missed(command_origin(LIST), "error")
+        return None
+    files = parse_listing(output.stdout)
+    groups: dict[str, list[int]] = {prefix: [] for prefix in (*PREFIXES, "")}
+    for name, size in files:
+        groups[next((prefix for prefix in PREFIXES if name.startswith(prefix)), "")].append(size)
+    origin = command_origin(LIST)
+    return tuple(
+        Segments(origin=origin, prefix=prefix, count=len(found), used_bytes=sum(found))
+        for prefix, found in groups.items()
+        if found
+    )
+
+
+def parse_listing(text: str) -> tuple[tuple[str, int], ...]:
+    """Name and bytes of each plain file that ``ls -lnskA`` lists.
+
+    Sample: ``32768 -rw------- 1 0 0 33554432 Nov 29 17:00 nccl-Yx3kQ2``, blocks of 1 KiB first
+    """
+    rows = (line.split(None, 9) for line in text.split("\n"))
+    return tuple(
+        (row[9], int(row[0]) * 1024)
+        for row in rows
+        if len(row) == 10 and row[1].startswith("-") and re.fullmatch(r"\d{1,15}", row[0], re.ASCII)
     )
 
 

@@ -184,6 +184,35 @@ CONTENTS: dict[str, str | bytes] = {
     "/sys/devices/system/cpu/cpufreq/policy0/scaling_driver": "intel_pstate\n",
     "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor": "powersave\n",
     "/sys/devices/system/cpu/smt/active": "0\n",
+    **{
+        f"/sys/devices/system/cpu/cpu{n}/cache/index{k}/{name}": text
+        for n in range(2)
+        for k in (0, 3)
+        for name, text in (("level", f"{k}\n"), ("size", "1024K\n"), ("shared_cpu_list", f"{n}\n"))
+    },
+    **{f"/sys/devices/system/cpu/cpu0/cpuidle/state1/{name}": "1\n" for name in ("name", "latency", "disable")},
+    **{f"/sys/devices/system/cpu/cpu{n}/thermal_throttle/core_throttle_count": "1\n" for n in range(2)},
+    "/sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq": "2400000\n",
+    "/sys/devices/system/cpu/vulnerabilities/l1tf": "Not affected\n",
+    "/sys/devices/system/edac/mc/mc0/ce_count": "0\n",
+    "/sys/devices/system/edac/mc/mc0/mc_name": "Skylake Socket#0 IMC#0\n",
+    "/sys/devices/system/edac/mc/mc0/dimm0/dimm_label": "A1\n",
+    "/sys/devices/virtual/memory_tiering/memory_tier4/nodelist": "0\n",
+    "/sys/devices/system/node/has_memory": "0\n",
+    "/sys/devices/system/node/node0/numastat": "numa_hit 1\n",
+    "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages": "512\n",
+    "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "512\n",
+    "/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled": "always [inherit] never\n",
+    "/sys/kernel/mm/transparent_hugepage/khugepaged/defrag": "1\n",
+    "/proc/pressure/memory": "some avg10=0.00 avg60=0.00 avg300=0.00 total=1\n",
+    "/proc/stat": "cpu  1 2 3 4\n",
+    "/proc/loadavg": "0.00 0.00 0.00 1/2 3\n",
+    "/sys/fs/cgroup/job.slice/memory.swap.max": "0\n",
+    "/sys/fs/cgroup/job.slice/step\\x2d1.scope/cpu.pressure": "some avg10=0.00 avg60=0.00 avg300=0.00 total=1\n",
+    "/sys/fs/cgroup/system.slice/slurmd.service/cgroup.procs": "77\n78\n",
+    "/proc/77/comm": "slurmstepd\n",
+    "/proc/78/comm": "slurmd\n",
+    "/proc/78/limits": "Max locked memory         65536                unlimited            bytes\n",
     "/sys/devices/system/node/node0/cpulist": "0-1\n",
     "/sys/devices/system/node/node0/meminfo": "Node 0 MemTotal:       16777216 kB\n",
     "/sys/devices/system/node/node0/distance": "10\n",
@@ -497,4 +526,4 @@ def test_no_folder_is_declared_twice() -> None:
 
 def test_every_probe_of_the_machine_declares_what_it_reads() -> None:
     silent = [name for name, module in units("probes").items() if not hasattr(module, "COLLECTED")]
-    assert silent == ["ethtool", "python", "shm"], "the collector asks for these by itself"
+    assert silent == ["ethtool", "python"], "the collector asks for these by itself"

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from advisor.host.base import Limit
+from advisor.model.facts import evidence_path
 from advisor.probes.limits import parse_capability, parse_limit, read
 from tests.trees import write_capture, write_tree
 
@@ -53,10 +54,57 @@ def test_what_nobody_tells_is_not_known(tmp_path: Path) -> None:
     host = write_tree(tmp_path, {})
     limits = read(host)
     assert (limits.nofile_unlimited, limits.memlock_unlimited, limits.may_lock_memory) == (None, None, None)
-    assert host.gaps == {"/proc/self/limits": "not captured", "/proc/self/status": "not captured"}
+    assert limits.services is None
+    assert host.gaps == dict.fromkeys(
+        ("/proc/self/limits", "/proc/self/status", "/sys/fs/cgroup/system.slice"), "not captured"
+    )
 
 
 def test_a_capability_is_one_bit() -> None:
     assert parse_capability("CapPrm:\t0\nCapEff:\t000001ffffffffff\n", 14) is True
     assert parse_capability("CapEff:\t00000000a80425fb\n", 14) is False
     assert parse_capability("CapPrm:\t000001ffffffffff\n", 14) is None
+
+
+SLICE = "/sys/fs/cgroup/system.slice"
+
+
+def service(unit: str, **processes: str) -> dict[str, str]:
+    """The group of a unit, and its processes: number to name; all may lock as many bytes as their number says."""
+    files = {f"{SLICE}/{unit}/cgroup.procs": "".join(f"{pid[1:]}\n" for pid in processes)}
+    for pid, name in processes.items():
+        files[f"/proc/{pid[1:]}/comm"] = f"{name}\n"
+        files[f"/proc/{pid[1:]}/limits"] = f"Max locked memory         {pid[1:]}              unlimited   bytes\n"
+    return files
+
+
+def test_limits_of_services_are_those_of_their_own_program(tmp_path: Path) -> None:
+    files = service("slurmd.service", p30="slurmstepd", p40="slurmd") | service("ssh.service", p20="sshd")
+    files |= service("cron.service", p9="cron")
+    services = read(write_tree(tmp_path, files)).services or ()
+    assert [(one.program, one.memlock_soft_bytes, one.memlock_hard_unlimited) for one in services] == [
+        ("slurmd", 40, True),
+        ("sshd", 20, True),
+    ]
+    assert evidence_path(services[0], "memlock_soft_bytes") == f"{SLICE}/slurmd.service"
+
+
+def test_a_service_without_processes_does_not_run(tmp_path: Path) -> None:
+    assert read(write_tree(tmp_path, service("docker.service"))).services == ()
+
+
+def test_limits_of_a_service_that_hides_are_not_known(tmp_path: Path) -> None:
+    files = service("containerd.service", p7="containerd", p8="containerd-shim")
+    del files["/proc/7/limits"]
+    host = write_tree(tmp_path, files)
+    (one,) = read(host).services or ()
+    assert (one.memlock_unlimited, one.memlock_soft_bytes, one.nofile_soft) == (None, None, None)
+    assert host.gaps[evidence_path(one, "memlock_unlimited")] == "not captured"
+    assert not any(path.startswith("/proc/7") for path in host.gaps)
+
+
+@pytest.mark.parametrize("text", ["../../etc\n", "x\n", "-1\n", "9" * 50])
+def test_nonsense_is_no_process(text: str, tmp_path: Path) -> None:
+    host = write_tree(tmp_path, {f"{SLICE}/slurmd.service/cgroup.procs": text})
+    (one,) = read(host).services or ()
+    assert (one.memlock_unlimited, host.gaps[one.origin]) == (None, "error")

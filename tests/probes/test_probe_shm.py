@@ -6,7 +6,7 @@ import pytest
 
 from advisor.model.facts import evidence_path
 from advisor.probes._mountinfo import parse_mountinfo, parse_mounts
-from advisor.probes.shm import read
+from advisor.probes.shm import LIST, read
 from tests.trees import write_capture, write_tree
 
 MOUNTINFO = "/proc/self/mountinfo"
@@ -80,3 +80,31 @@ def test_mount_options_of_tmpfs_are_told(tmp_path: Path) -> None:
     )
     plain = read(write_tree(tmp_path / "b", {MOUNTINFO: "30 20 0:30 / /dev/shm rw - tmpfs tmpfs rw\n"}))
     assert (plain.huge, plain.memory_policy, plain.swappable) == (None, None, True)
+
+
+LISTING = """total 98312
+32768 -rw------- 1 0 0 33554432 Nov 29 17:00 nccl-Yx3kQ2
+32768 -rw------- 1 0 0 33554432 Nov 29 17:00 nccl-aaaaaa
+    4 -rw------- 1 1000 1000 32 Nov 29  2025 sem.mp-b c
+    0 -rw-r--r-- 1 0 0 1048576 Nov 29 17:00 torch_41_7_0
+    8 -rw-r--r-- 1 0 0 5000 Nov 29 17:00 \x1b[2J
+    0 drwxr-xr-x 2 0 0 40 Nov 29 17:00 nccl-folder
+much -rw-r--r-- 1 0 0 5000 Nov 29 17:00 psm_1
+"""
+
+
+def test_files_are_counted_by_the_beginning_of_their_names(tmp_path: Path) -> None:
+    segments = read(write_capture(tmp_path, {}, outputs={LIST: LISTING})).segments or ()
+    assert [(one.prefix, one.count, one.used_bytes) for one in segments] == [
+        ("nccl-", 2, 64 << 20),
+        ("torch_", 1, 0),
+        ("sem.", 1, 4096),
+        ("", 1, 8192),
+    ]
+
+
+def test_an_empty_folder_has_no_files_and_none_that_was_not_listed_is_not_known(tmp_path: Path) -> None:
+    assert read(write_capture(tmp_path / "empty", {}, outputs={LIST: "total 0\n"})).segments == ()
+    host = write_tree(tmp_path / "tree", {})
+    shm = read(host)
+    assert (shm.segments, host.gaps[evidence_path(shm, "segments")]) == (None, "not captured")
