@@ -38,14 +38,14 @@ def read_caches(host: Host, number: int) -> tuple[Cache, ...] | None:
 
 
 def read_last_level(host: Host, first: tuple[Cache, ...], online: Iterable[int]) -> tuple[Cache, ...] | None:
-    """Every cache of the highest level, each read once; ``first`` are the caches of one of the ``online`` CPUs.
+    """Every cache of the highest level that ``first``, the caches of one of the ``online`` CPUs, has; each read once.
 
     CPUs that have no cache of that level, as small cores of some kinds, are in none of them.
     """
     last = max(first, key=lambda cache: cache.level or 0, default=None)
     if last is None or last.level is None or last.cpus is None:
         return None
-    found, seen = [last], set(last.cpus)
+    found, seen, sets = [last], set(last.cpus), {last.cpus}
     index = last.origin.rpartition("/")[2]
     for number in online:
         if number in seen:
@@ -54,8 +54,11 @@ def read_last_level(host: Host, first: tuple[Cache, ...], online: Iterable[int])
         if index not in (host.names(folder) or ()):
             continue
         cache = _cache(host, f"{folder}/{index}")
-        seen.update((number, *(cache.cpus or ())))
-        if cache.level == last.level:
+        if cache.cpus is None:
+            return None
+        seen.update((number, *cache.cpus))
+        if cache.level == last.level and cache.cpus not in sets:
+            sets.add(cache.cpus)
             found.append(cache)
     return tuple(found)
 
@@ -66,11 +69,17 @@ def _cache(host: Host, folder: str) -> Cache:
     given = not_offered(Cache, offered)
     if "size" in offered:
         given["size_bytes"] = _parsed(host, f"{folder}/size")
-    if "shared_cpu_list" in offered:
-        given["cpus"] = read_cpulist(host, f"{folder}/shared_cpu_list")
-    elif "shared_cpu_map" in offered:
-        given["cpus"] = read_cpulist(host, f"{folder}/shared_cpu_map", parse_cpumask)
-        given["origins"] = {"cpus": f"{folder}/shared_cpu_map"}
+    listed = "shared_cpu_list" in offered
+    path = f"{folder}/{'shared_cpu_list' if listed else 'shared_cpu_map'}"
+    cpus = (
+        read_cpulist(host, path, None if listed else parse_cpumask) if listed or "shared_cpu_map" in offered else None
+    )
+    if cpus == ():
+        # Kernels that do not know leave it empty; a cache of nobody there is not.
+        host.missed(path, "unsupported")
+    given["cpus"] = cpus or None
+    if not listed:
+        given["origins"] = {"cpus": path}
     return read_fields(host, Cache, folder, **given)
 
 

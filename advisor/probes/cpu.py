@@ -75,7 +75,9 @@ class Cpu(Facts):
     smt_control: Annotated[str | None, File("smt/control"), "on, off, forceoff, notsupported ..."] = None
     affinity: Annotated[tuple[int, ...] | None, SeenAs("own"), "CPUs that this process may run on"] = None
     caches: Annotated[tuple[Cache, ...] | None, "caches of one CPU that stands for all, by level"] = None
-    last_level_caches: Annotated[tuple[Cache, ...] | None, "every cache of the highest level"] = None
+    last_level_caches: Annotated[
+        tuple[Cache, ...] | None, "every cache of that CPU's highest level; CPUs without one are in none"
+    ] = None
     policies: Annotated[tuple[Policy, ...] | None, "frequency domains; none in most VMs"] = None
     clocks: Annotated[tuple[Clock, ...] | None, "clocks of a few frequency domains"] = None
     intel_pstate_status: Annotated[str | None, File("intel_pstate/status"), "active, passive or off"] = None

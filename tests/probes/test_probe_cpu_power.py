@@ -66,6 +66,19 @@ def test_a_cpu_without_the_last_level_is_in_no_group(tmp_path: Path) -> None:
     assert [one.cpus for one in read(write_tree(tmp_path, files)).last_level_caches or ()] == [(0, 1, 2)]
 
 
+def test_a_cache_of_nobody_is_not_known(tmp_path: Path) -> None:
+    host = write_tree(tmp_path, {**FOUR, **cache(0, 3, 3, "Unified", "30M", "")})
+    cpu = read(host)
+    (one,) = cpu.caches or ()
+    assert (one.cpus, cpu.last_level_caches) == (None, None)
+    assert host.gaps[evidence_path(one, "cpus")] == "unsupported"
+
+
+def test_a_cache_that_cpus_outside_of_it_name_too_is_one(tmp_path: Path) -> None:
+    files = {**FOUR, **{k: v for n in range(4) for k, v in cache(n, 3, 3, "Unified", "8M", "0-1").items()}}
+    assert [one.cpus for one in read(write_tree(tmp_path, files)).last_level_caches or ()] == [(0, 1)]
+
+
 def test_old_kernels_give_the_cpus_of_a_cache_as_a_mask(tmp_path: Path) -> None:
     files = {**FOUR, **cache(0, 2, 2, "Unified", "4096K", "x")}
     folder = f"{ORIGIN}/cpu0/cache/index2"
