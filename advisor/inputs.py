@@ -37,5 +37,8 @@ def read_text(path: str | Path, limit: int = TEXT_LIMIT_BYTES) -> str:
 
 def printable(value: object) -> str:
     """``value`` as one line of text without control characters, safe to print on a terminal."""
-    text = str(value).encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    text = str(value)
+    if text.isprintable():
+        return text
+    text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -34,21 +34,23 @@ def evaluate(rules: Iterable[Rule], snapshot: Snapshot) -> Report:
     """The findings of all rules on one host, in the order of the rules and their subjects."""
     findings: list[Finding] = []
     defects: list[str] = []
+    sections: dict[str, Thing | Unknown] = {}
     for rule in rules:
-        for subject, run, outcome in _outcomes(rule, snapshot):
+        for subject, run, outcome in _outcomes(rule, snapshot, sections):
             findings.append(_finding(rule, subject, run, outcome))
             if outcome.defect:
                 defects.append(outcome.defect)
     return Report(tuple(findings), tuple(dict.fromkeys(defects)))
 
 
-def _outcomes(rule: Rule, snapshot: Snapshot) -> Iterator[tuple[str, Run, _Outcome]]:
+def _outcomes(
+    rule: Rule, snapshot: Snapshot, sections: dict[str, Thing | Unknown]
+) -> Iterator[tuple[str, Run, _Outcome]]:
     """Subject, what was looked at and the outcome, one for each item of the rule's loop."""
+    run = Run(snapshot, sections=sections)
     if rule.each is None:
-        run = Run(snapshot)
         yield "", run, _judged(rule, run)
         return
-    run = Run(snapshot)
     try:
         items = rule.each.evaluate(run)
     except Defective as defect:
@@ -60,7 +62,7 @@ def _outcomes(rule: Rule, snapshot: Snapshot) -> Iterator[tuple[str, Run, _Outco
         yield "", run, _Outcome("not-applicable", f"there is nothing in {rule.each.text}")
     else:
         for number, item in enumerate(items):
-            own = Run(snapshot, {rule.item: item})
+            own = Run(snapshot, {rule.item: item}, sections=sections)
             yield _subject(item, number), own, _judged(rule, own)
 
 
@@ -119,7 +121,9 @@ def _failing(rule: Rule, run: Run) -> _Outcome:
 
 def _kept(rule: Rule, run: Run) -> tuple[Setting, ...]:
     """What a holding rule would set: where an installed file of ours brought it about, it must not be dropped."""
-    fresh = Run(run.snapshot, run.items)  # so that the evidence stays that of the condition
+    if not rule.settings:
+        return ()
+    fresh = Run(run.snapshot, run.items, sections=run.sections)  # so that the evidence stays that of the condition
     try:
         made = [_setting(rule, setting, fresh) for setting in rule.settings]
     except Defective:  # a value that only makes sense where the condition fails
@@ -168,5 +172,5 @@ def _finding(rule: Rule, subject: str, run: Run, outcome: _Outcome) -> Finding:
         disagree=tuple(file.disagree),
         settings=outcome.settings,
         keeps=outcome.keeps,
-        condition=" ".join(rule.fails.text.split()),
+        condition=rule.condition,
     )

@@ -319,6 +319,8 @@ def _pairs(run: Run, clauses: list[Clause], body: Step, guard: Any) -> Iterator[
 
 def _guard(run: Run, conditions: tuple[Step, ...], outer: Any) -> Any:
     """True, False, or Unknown when it cannot be told whether an item belongs to the loop."""
+    if not conditions:
+        return outer
     return kleene((lambda run: outer, *conditions), run, decides=False)
 
 

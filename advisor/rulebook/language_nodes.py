@@ -129,7 +129,8 @@ def _true_or_false(compiler: Compiler, node: ast.expr) -> Part:
 def _bool_op(compiler: Compiler, node: ast.BoolOp) -> Part:
     parts = [_true_or_false(compiler, value) for value in node.values]
     decides = isinstance(node.op, ast.Or)
-    return Part(BOOL, lambda run: kleene((part.run for part in parts), run, decides))
+    steps = [part.run for part in parts]
+    return Part(BOOL, lambda run: kleene(steps, run, decides))
 
 
 def _unary_op(compiler: Compiler, node: ast.UnaryOp) -> Part:
@@ -184,6 +185,9 @@ def _compare(compiler: Compiler, node: ast.Compare) -> Part:
     nodes = [node.left, *node.comparators]
     parts = [compiler.part(n) for n in nodes]
     tests = [_test(compiler, op, nodes[i : i + 2], parts[i : i + 2]) for i, op in enumerate(node.ops)]
+    if len(tests) == 1:
+        (test,), (left, right) = tests, (parts[0].run, parts[1].run)
+        return Part(BOOL, lambda run: test(left(run), right(run)))
 
     def run(run: Run) -> Any:
         # Each operand is computed once, and only as far as Python would go.

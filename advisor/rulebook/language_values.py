@@ -21,6 +21,10 @@ PRIVATE = "(private)"
 """Stands for every value that identifies a host or opens a door."""
 
 
+_PLAIN = frozenset((bool, int, float, str))
+"""Types of values that hold nothing unknown."""
+
+
 class Defective(Exception):
     """A condition that cannot be computed: the rule is wrong, not the host. The text is one sentence."""
 
@@ -50,6 +54,17 @@ class Thing:
     facts: Facts
     name: str
     label: str
+    read: dict[str, "Read"] = field(default_factory=dict, compare=False, repr=False)
+    """Its fields that some condition looked at."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a field gave: its value for conditions, and the evidence, ``None`` for a model with fields of its own."""
+
+    value: Any
+    expression: str
+    evidence: Evidence | None
 
 
 @dataclass
@@ -60,6 +75,8 @@ class Run:
     items: dict[str, Any] = field(default_factory=dict)
     seen: dict[str, Evidence] = field(default_factory=dict)
     steps: int = 0
+    sections: dict[str, Thing | Unknown] = field(default_factory=dict)
+    """Shared by all runs on one Snapshot: a fact is looked up once, whatever number of rules ask for it."""
 
     def step(self) -> None:
         """Counts one item of a loop. Raises Defective when there were too many."""
@@ -69,8 +86,12 @@ class Run:
 
     def section(self, name: str) -> Thing | Unknown:
         """A section of the Snapshot."""
-        facts = self.snapshot.section(name)
-        return Unknown((Missing(name, "", "not read"),)) if facts is None else Thing(facts, name, name)
+        found = self.sections.get(name)
+        if found is None:
+            facts = self.snapshot.section(name)
+            found = Unknown((Missing(name, "", "not read"),)) if facts is None else Thing(facts, name, name)
+            self.sections[name] = found
+        return found
 
     def not_read(self, expression: str) -> Unknown:
         """A fact of a section that this Snapshot lacks."""
@@ -78,16 +99,30 @@ class Run:
 
     def fact(self, owner: Thing, name: str) -> Any:
         """A field's value, with its evidence noted."""
+        read = owner.read.get(name)
+        if read is None:
+            read = owner.read[name] = self._read(owner, name)
+        if read.evidence is not None:
+            self.seen[read.expression] = read.evidence
+        return read.value
+
+    def _read(self, owner: Thing, name: str) -> Read:
         value = getattr(owner.facts, name)
         expression, path = f"{owner.name}.{name}", evidence_path(owner.facts, name)
         mark = marks(type(owner.facts))[name]
         if value is None:
-            return self._missing(expression, path, self._gap(path, mark.volatile), mark.volatile)
+            gap = self._gap(path, mark.volatile)
+            evidence = Evidence(expression, None, path, gap, mark.volatile)
+            return Read(Unknown((Missing(expression, path, gap),)), expression, evidence)
+        if value.__class__ in _PLAIN:
+            shown = PRIVATE if mark.private else value
+            return Read(value, expression, Evidence(expression, shown, path, volatile=mark.volatile))
         value = _named(value, expression)
-        if not isinstance(value, Thing):
-            shown = PRIVATE if mark.private else _shown(value)
-            self.seen[expression] = Evidence(expression, shown, path, volatile=mark.volatile)
-        return _settled(value, Unknown((Missing(expression, path, self._gap(path, mark.volatile)),)))
+        if isinstance(value, Thing):
+            return Read(value, expression, None)
+        evidence = Evidence(expression, PRIVATE if mark.private else _shown(value), path, volatile=mark.volatile)
+        unknown = Unknown((Missing(expression, path, self._gap(path, mark.volatile)),))
+        return Read(_settled(value, unknown), expression, evidence)
 
     def growth(self, owner: Thing, name: str, per_second: bool) -> Any:
         """How much a counter grew while the host was sampled, or how much a second, with its evidence noted."""
@@ -211,9 +246,10 @@ _ARITHMETIC = ("+", "-", "*", "/", "//", "%")
 
 def computed(sign: str, left: Any, right: Any) -> Any:
     """The result of an operator; unknown when either side is. Raises Defective."""
-    unknown = unknowns(left, right)
-    if unknown:
-        return unknown
+    if left.__class__ not in _PLAIN or right.__class__ not in _PLAIN:
+        unknown = unknowns(left, right)
+        if unknown:
+            return unknown
     if sign in _ARITHMETIC and not (_is_number(left) and _is_number(right)):
         raise Defective(f"{sign} needs numbers")
     try:
@@ -238,6 +274,8 @@ def contains(item: Any, among: Any) -> Any:
     if isinstance(among, tuple):
         if not among:
             return False
+        if item.__class__ in _PLAIN and item in among:
+            return True
         if unknown := unknowns(item):
             return unknown
         if any(unknowns(other) is None and other == item for other in among):

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 from advisor.model.facts import Facts
@@ -67,6 +68,11 @@ class Rule:
     fails: Expression
     says: Template
     settings: tuple[CompiledSetting, ...]
+
+    @cached_property
+    def condition(self) -> str:
+        """What fails, on one line."""
+        return " ".join(self.fails.text.split())
 
     @property
     def sections(self) -> frozenset[str]:
