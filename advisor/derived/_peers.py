@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from advisor.model.facts import evidence_path
 from advisor.probes.pci import Device
 
-_REDIRECTING = ("acs_request_redirect", "acs_completion_redirect", "acs_egress_control")
+_REDIRECTING = {"request_redirect", "completion_redirect", "egress_control"}
 """What the kernel takes for redirection (Linux, drivers/pci/p2pdma.c)."""
 
 
@@ -56,13 +56,13 @@ def bridges_between(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, ...] |
 
 def _redirects(bridge: Device | None) -> bool | None:
     config = None if bridge is None else bridge.config
-    if config is None or config.acs is None:
+    if config is None or config.acs_on is None:
         return None
-    return any(getattr(config, name) is True for name in _REDIRECTING)
+    return not _REDIRECTING.isdisjoint(config.acs_on)
 
 
 def _origin(address: str, bridges: Mapping[str, Device]) -> str:
     bridge = bridges.get(address)
     if bridge is None or bridge.config is None:
         return f"/sys/bus/pci/devices/{address}/config"
-    return evidence_path(bridge.config, "acs")
+    return evidence_path(bridge.config, "acs_on")

@@ -4,11 +4,11 @@ Offsets are those of PCI Express Base Specification 5.0, chapter 7, as named in 
 """
 
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from advisor.host.base import Host
 from advisor.host.pci_space import ACS, ATS, EXPRESS, RESIZABLE_BAR, SPACE_BYTES, Space, parse_space
-from advisor.model.facts import Facts, GapState, Root
+from advisor.model.facts import Facts, GapState, Root, Seen
 
 _PORT_TYPES = {
     0x0: "endpoint",
@@ -51,6 +51,8 @@ class ResizableBar(Facts):
 class Config(Facts):
     """What the configuration space of one device says."""
 
+    seen: ClassVar[Seen | None] = "masked"
+
     port_type: Annotated[
         str | None, Root(), "endpoint, legacy endpoint, root port, upstream port, downstream port ..."
     ] = None
@@ -64,20 +66,15 @@ class Config(Facts):
     aspm: Annotated[str | None, Root(), "sleep states that are on: off, L0s, L1 or L0s L1"] = None
     link_up: Annotated[bool | None, Root(), "the link is up (data link layer active); only ports tell"] = None
     acs: Annotated[bool | None, Root(), "it has Access Control Services"] = None
-    acs_supported: Annotated[tuple[str, ...] | None, Root(), "which of the seven below it can"] = None
-    acs_source_validation: Annotated[bool | None, Root(), "on: requests under a foreign number are refused"] = None
-    acs_translation_blocking: Annotated[bool | None, Root(), "on: requests with translated address are refused"] = None
-    acs_request_redirect: Annotated[
-        bool | None, Root(), "on: requests between devices below it go up to the root complex and back"
+    acs_supported: Annotated[
+        tuple[str, ...] | None,
+        Root(),
+        "services it can: source_validation and translation_blocking refuse requests; request_redirect and "
+        "completion_redirect send what is between devices below it up to the root complex and back; "
+        "upstream_forwarding sends on what came up for something below the same port; egress_control lists the ports "
+        "that may be reached; direct_translated lets requests with translated address pass in spite of redirection",
     ] = None
-    acs_completion_redirect: Annotated[bool | None, Root(), "on: answers between devices below it do so too"] = None
-    acs_upstream_forwarding: Annotated[
-        bool | None, Root(), "on: requests that come up for something below the same port go on upwards"
-    ] = None
-    acs_egress_control: Annotated[bool | None, Root(), "on: a list says to which ports requests may go"] = None
-    acs_direct_translated: Annotated[
-        bool | None, Root(), "on: requests with translated address go the direct way in spite of redirection"
-    ] = None
+    acs_on: Annotated[tuple[str, ...] | None, Root(), "services that are on, in the words of acs_supported"] = None
     ats: Annotated[bool | None, Root(), "it has Address Translation Services"] = None
     ats_enabled: Annotated[bool | None, Root(), "it asks the IOMMU for translations and keeps them"] = None
     resizable_bars: Annotated[tuple[ResizableBar, ...] | None, Root(), "BARs whose size can be chosen"] = None
@@ -86,7 +83,7 @@ class Config(Facts):
 _CONTROL = ("max_payload_bytes", "max_read_request_bytes", "relaxed_ordering", "no_snoop", "extended_tags")
 _LINK = ("aspm_supported", "aspm", "link_up")
 _OF_EXPRESS = ("port_type", "max_payload_supported_bytes", *_CONTROL, *_LINK)
-_OF_ACS = tuple(f"acs_{name}" for name in _ACS_BITS)
+_OF_ACS = ("acs", "acs_supported", "acs_on")
 
 
 def read_config(host: Host, folder: str, awake: bool) -> tuple[Config | None, bool | None]:
@@ -186,15 +183,13 @@ class _Decoder:
         at = self.space.extended.get(ACS)
         can, control = (None, None) if at is None else (self.space.word(at + 4), self.space.word(at + 6))
         if can is not None and control is not None:
-            supported = tuple(name for name, bit in _ACS_BITS.items() if can & bit)
-            self.values.update(acs=True, acs_supported=supported)
             # Bits of what it cannot are zero by the specification; where they are not, they do nothing.
-            self.values.update({f"acs_{name}": bool(control & can & bit) for name, bit in _ACS_BITS.items()})
+            supported, on = _named(can), _named(can & control)
+            self.values.update(acs=True, acs_supported=supported, acs_on=on)
         elif at is None and self.space.unextended == "absent":
-            self.values.update(acs=False, acs_supported=())
-            self._lacks("acs", _OF_ACS, "absent")
+            self.values.update(acs=False, acs_supported=(), acs_on=())
         else:
-            self._lacks("acs", ("acs", "acs_supported", *_OF_ACS), _why(at, self.space))
+            self._lacks("acs", _OF_ACS, _why(at, self.space))
 
     def ats(self) -> None:
         """PCI_ATS_CTRL 0x06, enabled bit 15."""
@@ -203,8 +198,7 @@ class _Decoder:
         if control is not None:
             self.values.update(ats=True, ats_enabled=bool(control & 0x8000))
         elif at is None and self.space.unextended == "absent":
-            self.values.update(ats=False)
-            self._lacks("ats", ("ats_enabled",), "absent")
+            self.values.update(ats=False, ats_enabled=False)
         else:
             self._lacks("ats", ("ats", "ats_enabled"), _why(at, self.space))
 
@@ -237,6 +231,10 @@ class _Decoder:
             size_bytes=_MIB << exponent if exponent <= 43 else None,
             largest_bytes=_MIB << sizes.bit_length() - 1 if sizes else None,
         )
+
+
+def _named(bits: int) -> tuple[str, ...]:
+    return tuple(name for name, bit in _ACS_BITS.items() if bits & bit)
 
 
 def _why(at: int | None, space: Space) -> GapState:

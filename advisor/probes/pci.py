@@ -5,11 +5,11 @@ Formats: https://www.kernel.org/doc/Documentation/ABI/testing/sysfs-bus-pci
 """
 
 import re
-from typing import Annotated, TypeVar
+from typing import Annotated, ClassVar, TypeVar
 
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
-from advisor.model.facts import Counter, Facts, File, Volatile
+from advisor.model.facts import Counter, Facts, File, Seen, Volatile
 from advisor.probes._collected import Collected
 from advisor.probes._pci_bars import Bar, read_bars
 from advisor.probes._pci_codes import class_and_vendor, kind_of, parse_hex
@@ -43,6 +43,8 @@ _AER = {
 
 class Device(Facts):
     """One PCI device, from its folder in sysfs."""
+
+    seen: ClassVar[Seen | None] = "host"
 
     address: Annotated[str, "as sysfs writes it: 0000:3b:00.0"]
     kind: Annotated[str, "gpu, display (no compute), nic, nvme, raid, sas, nvswitch or bridge"]
@@ -93,6 +95,8 @@ class Device(Facts):
 
 class Pci(Facts):
     """The PCI devices of the host."""
+
+    seen: ClassVar[Seen | None] = "host"
 
     devices: Annotated[tuple[Device, ...] | None, "those listed above, by address"] = None
     count: Annotated[int | None, "all PCI devices, those not listed too"] = None
