@@ -4,7 +4,7 @@ from advisor.discover import units
 from advisor.host.collector import collector_script
 from advisor.host.view import NETWORK
 from advisor.model.facts import marks
-from advisor.probes import _filesystems, ethtool, modules, nvme, zfs
+from advisor.probes import _filesystems, ethtool, modules, nvme, raid, zfs
 from advisor.probes._collected import Collected, Tool
 from advisor.probes._lvm import LVS
 from advisor.probes._md import MDADM
@@ -78,6 +78,8 @@ def script() -> str:
         "NVME": " ".join(nvme.QUESTIONS),
         "MDADM": " ".join(MDADM),
         "LVS": " ".join(LVS),
+        "CCISS": " ".join(raid.CCISS_STATUS),
+        "SCSI_CONTROLLER": raid.SCSI_CONTROLLER,
         "ZFS": " ".join(zfs.GET),
         "ZFS_DIRECT": " ".join(zfs.GET_DIRECT),
     }

@@ -561,8 +561,23 @@ storage() {
     set -f; IFS=$NL; set -- $TOOLS; unset IFS
     for line do tool "$line"; done
     set +f
+    case $DRIVERS in *' hpsa '*|*' smartpqi '*|*' cciss '*) old_smart_arrays ;; esac
     LIMIT=$JOB_SECONDS
 } 2> /dev/null
+
+# The oldest tool for Smart Arrays asks one device each.
+old_smart_arrays() {
+    for file in "$ROOT"/sys/class/scsi_generic/sg*/device/type; do
+        kind=; read -r kind < "$file" || :
+        name=${file%/device/type} name=${name##*/}
+        case $kind$name in @SCSI_CONTROLLER@sg*[!0-9]*) ;; @SCSI_CONTROLLER@sg*) ask @CCISS@ "/dev/$name" ;; esac
+    done
+    for folder in "$ROOT"/sys/block/cciss!c*d0; do
+        [ -d "$folder" ] || continue
+        name=${folder##*!}
+        case $name in *[!cd0-9]*) ;; *) ask @CCISS@ "/dev/cciss/$name" ;; esac
+    done
+}
 
 # The drivers of RAID and SAS controllers, in DRIVERS.
 drivers() {

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Annotated
 
-from advisor.model.facts import Facts
+from advisor.model.facts import Facts, Root
 
 WRITE_BACK = "write back"
 WRITE_THROUGH = "write through"
@@ -16,18 +16,22 @@ class VirtualDrive(Facts):
     """One drive that a RAID controller makes out of disks."""
 
     name: Annotated[str, "as the tool counts them: v0, logicaldrive 1, logical device 0"]
-    level: Annotated[str | None, "raid0, raid1, raid5, raid6, raid10 ..."] = None
-    state: Annotated[str | None, "the tool's word for it, in small letters: optimal, ok, degraded, offline ..."] = None
-    degraded: Annotated[bool | None, "lacks members, is being rebuilt or is offline"] = None
-    os_device: Annotated[str | None, "as the kernel names it: /dev/sda"] = None
-    configured_write_policy: Annotated[
-        str | None, "what was asked for: write back (while protected), write through, always write back"
+    level: Annotated[str | None, Root(), "raid0, raid1, raid5, raid6, raid10 ..."] = None
+    state: Annotated[
+        str | None, Root(), "the tool's word for it, in small letters: optimal, ok, degraded, offline ..."
     ] = None
-    write_policy: Annotated[str | None, "what is done now; without protection write back falls to write through"] = None
-    drive_cache: Annotated[str | None, "the disks' own caches, which nothing protects: enabled, disabled, default"] = (
-        None
-    )
-    media: Annotated[str | None, "hdd, ssd or mixed"] = None
+    degraded: Annotated[bool | None, Root(), "lacks members, is being rebuilt or is offline"] = None
+    os_device: Annotated[str | None, Root(), "as the kernel names it: /dev/sda"] = None
+    configured_write_policy: Annotated[
+        str | None, Root(), "what was asked for: write back (while protected), write through, always write back"
+    ] = None
+    write_policy: Annotated[
+        str | None, Root(), "what is done now; without protection write back falls to write through"
+    ] = None
+    drive_cache: Annotated[
+        str | None, Root(), "the disks' own caches, which nothing protects: enabled, disabled, default"
+    ] = None
+    media: Annotated[str | None, Root(), "hdd, ssd or mixed"] = None
 
 
 class Controller(Facts):
@@ -36,18 +40,20 @@ class Controller(Facts):
     name: Annotated[str, "as its tool counts them: c0, adapter 0, slot 0, controller 1; else the PCI address"]
     address: Annotated[str | None, "PCI address"] = None
     driver: Annotated[str | None, "kernel driver"] = None
-    tool: Annotated[str | None, "the program that told the rest"] = None
-    model: str | None = None
-    firmware: Annotated[str | None, "version"] = None
-    status: Annotated[str | None, "the tool's word for it, in small letters"] = None
-    mode: Annotated[str | None, "raid, hba (hands disks through) or mixed"] = None
-    has_cache: Annotated[bool | None, "memory that can hold writes"] = None
-    protection_present: Annotated[bool | None, "a battery or a capacitor with flash (CacheVault) for that memory"] = (
-        None
-    )
-    protection_state: Annotated[str | None, "the tool's word for it, in small letters"] = None
-    protection_ok: Annotated[bool | None, "would keep writes over a power loss now; false without protection"] = None
-    drives: Annotated[tuple[VirtualDrive, ...] | None, "virtual drives"] = None
+    tool: Annotated[str | None, Root(), "the program that told the rest"] = None
+    model: Annotated[str | None, Root(), "as its tool prints it"] = None
+    firmware: Annotated[str | None, Root(), "version"] = None
+    status: Annotated[str | None, Root(), "the tool's word for it, in small letters"] = None
+    mode: Annotated[str | None, Root(), "raid, hba (hands disks through) or mixed"] = None
+    has_cache: Annotated[bool | None, Root(), "memory that can hold writes"] = None
+    protection_present: Annotated[
+        bool | None, Root(), "a battery or a capacitor with flash (CacheVault) for that memory"
+    ] = None
+    protection_state: Annotated[str | None, Root(), "the tool's word for it, in small letters"] = None
+    protection_ok: Annotated[
+        bool | None, Root(), "would keep writes over a power loss now; false without protection"
+    ] = None
+    drives: Annotated[tuple[VirtualDrive, ...] | None, Root(), "virtual drives"] = None
 
 
 def told(text: object) -> str | None:

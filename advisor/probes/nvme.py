@@ -8,11 +8,11 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from advisor.host.base import Host, Output, command_origin
 from advisor.host.fields import read_fields
-from advisor.model.facts import Counter, Facts, File, GapState, Private, Volatile
+from advisor.model.facts import Counter, Facts, File, GapState, Private, Root, Seen, Volatile
 from advisor.probes._collected import Collected
 from advisor.probes._sysfs import is_pci_address, pci_chain
 from advisor.probes._together import run_together
@@ -35,19 +35,27 @@ class NvmeController(Facts):
     state: Annotated[str | None, File("state", unknown=("",)), "live, resetting, connecting, dead ..."] = None
     numa_node: Annotated[int | None, File("numa_node", unknown=("-1",))] = None
     queue_count: Annotated[int | None, File("queue_count"), "I/O queues and the one for administration"] = None
+    queue_entries: Annotated[int | None, File("sqsize"), "requests that fit in a queue, less one"] = None
+    controller_type: Annotated[str | None, File("cntrltype", unknown=("", "reserved")), "io, discovery or admin"] = None
     pci_address: Annotated[str | None, File("address"), "of a local drive"] = None
     namespaces: Annotated[tuple[str, ...] | None, "block devices on it, a multipath one by its head's name"] = None
-    volatile_write_cache: Annotated[bool | None, "caches writes and loses them without power unless flushed"] = None
-    critical_warning: Annotated[
-        int | None, Volatile(), "bits: 1 spare low, 2 too hot, 4 unreliable, 8 read-only, 16 cache backup failed"
+    volatile_write_cache: Annotated[
+        bool | None, Root(), "caches writes and loses them without power unless flushed"
     ] = None
-    percent_used: Annotated[int | None, Volatile(), "of the writes it is made for; may pass 100"] = None
+    critical_warning: Annotated[
+        int | None,
+        Volatile(),
+        Root(),
+        "bits: 1 spare low, 2 too hot, 4 unreliable, 8 read-only, 16 cache backup failed",
+    ] = None
+    percent_used: Annotated[int | None, Volatile(), Root(), "of the writes it is made for; may pass 100"] = None
     media_errors: Annotated[int | None, Counter(), "data it could not recover, over its life"] = None
 
 
 class Nvme(Facts):
     """The NVMe controllers."""
 
+    seen: ClassVar[Seen | None] = "host"
     controllers: Annotated[tuple[NvmeController, ...] | None, "by name"] = None
 
 

@@ -1,20 +1,22 @@
 """Hardware RAID controllers, their virtual drives and how these cache writes.
 
-The vendors' tools take a lock in the controller and up to a minute: each is started at most twice a controller family,
+The vendors' tools take a lock in the controller and up to a minute: each is started a few times a controller family,
 only as root, and only where a controller that it knows is on the PCI bus. None is asked to change anything.
 Formats: see the modules of the single tools.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from advisor.host.base import Host, Output, command_origin
-from advisor.model.facts import Facts, GapState
-from advisor.probes import _raid_arcconf, _raid_megacli, _raid_ssacli, _raid_storcli
+from advisor.model.facts import Facts, GapState, Seen
+from advisor.probes import _raid_arcconf, _raid_cciss, _raid_megacli, _raid_ssacli, _raid_storcli
 from advisor.probes._collected import Collected, Tool
 from advisor.probes._pci_codes import class_and_vendor
 from advisor.probes._raid import Controller
-from advisor.probes._sysfs import PCI_DEVICES, link_name, pci_addresses
+from advisor.probes._sysfs import PCI_DEVICES, link_name, pci_addresses, pci_chain, quiet_names, quiet_text
 
 SECONDS = 60.0
 MOST_CARDS = 4
@@ -34,6 +36,11 @@ _MEGACLI = {
 _SMART_ARRAY = ("ctrl", "all", "show", "config", "detail")
 _PROGRAMS_LIKE_SSACLI = ("ssacli", "hpssacli", "hpacucli")
 _PROGRAMS_LIKE_ARCCONF = ("arcconf", "/usr/Arcconf/arcconf")
+CCISS_STATUS = ("cciss_vol_status", "-V")
+"""Asks one device each: the oldest tool, the last that is tried."""
+SCSI_GENERIC = "/sys/class/scsi_generic"
+SCSI_CONTROLLER = "12"
+"""Type of a SCSI device that is an array controller."""
 _HBA_DRIVERS = ("mpt2sas", "mpt3sas", "mptsas", "isci", "mvsas", "pm80xx", "mpi3mr")
 _NO_CONTROLLERS = ("ahci", "vmd", "vmw_pvscsi", "nvme")
 """Drivers of what shares the class of RAID controllers and is none."""
@@ -42,6 +49,7 @@ _NO_CONTROLLERS = ("ahci", "vmd", "vmw_pvscsi", "nvme")
 class Raid(Facts):
     """The RAID and SAS controllers."""
 
+    seen: ClassVar[Seen | None] = "masked"
     controllers: tuple[Controller, ...] | None = None
 
 
@@ -205,7 +213,11 @@ def _ask_megacli(host: Host) -> tuple[tuple[Controller, ...], str]:
 def _ask_smart_array(host: Host, cards: int) -> tuple[tuple[Controller, ...], str]:
     output = _run_first(host, _PROGRAMS_LIKE_SSACLI, _SMART_ARRAY)
     if output is None:
-        return _ask_microchip(host, cards)
+        told, origin = _ask_microchip(host, cards)
+        older = () if told else _ask_cciss(host)
+        if older:
+            host.gaps.pop(origin, None)
+        return (older, older[0].origin) if older else (told, origin)
     origin = command_origin(output.argv)
     controllers = _raid_ssacli.parse_controllers(output.stdout, origin, output.argv[0])
     return (controllers, origin) if controllers else _nothing(host, origin, output)
@@ -223,6 +235,33 @@ def _ask_microchip(host: Host, cards: int) -> tuple[tuple[Controller, ...], str]
         host.gaps.pop(arcconf, None)
         return (), ssacli
     return (), arcconf
+
+
+def _ask_cciss(host: Host) -> tuple[Controller, ...]:
+    """What the oldest tool tells of each controller's device; nothing, and no gap, where it is not there."""
+    found = []
+    for device, path in _cciss_devices(host):
+        command = (*CCISS_STATUS, device)
+        output = host.run(command, SECONDS)
+        if output is None:
+            host.gaps.pop(command_origin(command), None)
+            break
+        one = _raid_cciss.parse_controller(output.stdout, command_origin(command), device)
+        if one is not None:
+            chain = pci_chain(host.real(path) or "")
+            origins = {"address": path}
+            found.append(one.model_copy(update={"address": chain[-1] if chain else None, "origins": origins}))
+    return tuple(found)
+
+
+def _cciss_devices(host: Host) -> Iterable[tuple[str, str]]:
+    """The devices that stand for a controller, each with its folder in sysfs."""
+    for name in quiet_names(host, SCSI_GENERIC) or ():
+        if quiet_text(host, f"{SCSI_GENERIC}/{name}/device/type") == SCSI_CONTROLLER:
+            yield f"/dev/{name}", f"{SCSI_GENERIC}/{name}"
+    for name in quiet_names(host, "/sys/block") or ():
+        if re.fullmatch(r"cciss!c\d{1,3}d0", name, re.ASCII):
+            yield f"/dev/{name.replace('!', '/')}", f"/sys/block/{name}"
 
 
 def _ask_adaptec(host: Host, cards: int) -> tuple[tuple[Controller, ...], str]:
@@ -261,6 +300,7 @@ _MEGARAID_DRIVERS, _SMART_ARRAY_DRIVERS, _ADAPTEC_DRIVERS = (
 )
 
 COLLECTED = Collected(
+    folders=((SCSI_GENERIC, "*"), (f"{SCSI_GENERIC}/*/device", "type")),
     tools=(
         Tool(_MEGARAID_DRIVERS, _PROGRAMS_LIKE_STORCLI, (_ALL, _VIRTUAL_DRIVES)),
         Tool(_MEGARAID_DRIVERS, _PROGRAMS_LIKE_MEGACLI, tuple(_MEGACLI.values())),
@@ -270,5 +310,5 @@ COLLECTED = Collected(
             _PROGRAMS_LIKE_ARCCONF,
             tuple(_adaptec(number) for number in range(1, MOST_CARDS + 1)),
         ),
-    )
+    ),
 )

@@ -141,3 +141,20 @@ def test_a_tool_that_hangs_is_given_up_and_no_other_waits_for_its_lock(tmp_path:
     raid.read(host)
     assert host.gaps["command: storcli64 /call show all J nolog"] == "timed out"
     assert not [line for line in asked(tmp_path) if line.startswith("MegaCli")]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_oldest_tool_for_smart_arrays_is_asked_for_each_controller(shell: str, tmp_path: Path) -> None:
+    line = "/dev/sda: (Smart Array P9i) RAID 5 Volume 0 status: OK."
+    double(tmp_path / "tools", "cciss_vol_status", f"echo '{line}'")
+    scsi = f"{CARD}/host0/target0:0:0/0:0:0"
+    root = tmp_path / "node"
+    write_tree(root, {f"{scsi}:0/type": "12\n", f"{scsi}:1/type": "0\n", "/sys/block/cciss!c1d0/size": "8\n"})
+    for n in range(2):
+        write_tree(root, {f"{scsi}:{n}/scsi_generic/sg{n}/": ""})
+        write_link(root, f"{scsi}:{n}/scsi_generic/sg{n}/device", f"../../../0:0:0:{n}")
+        write_link(root, f"/sys/class/scsi_generic/sg{n}", f"../..{scsi.removeprefix('/sys')}:{n}/scsi_generic/sg{n}")
+    host = collected(tmp_path, shell, "hpsa")
+    assert asked(tmp_path) == ["cciss_vol_status -V /dev/sg0", "cciss_vol_status -V /dev/cciss/c1d0"]
+    first, *_ = raid.read(host).controllers or ()
+    assert (first.address, first.model) == ("0000:02:00.0", "Smart Array P9i")
