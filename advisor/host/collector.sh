@@ -31,6 +31,8 @@ clean() {
     trap '' HUP INT TERM PIPE USR1
     [ -z "${dog-}" ] || kill "$dog" 2>/dev/null
     [ -z "${pid-}" ] || kill -9 "$pid" 2>/dev/null
+    # One that was started just before the signal has no name yet.
+    [ "${started-}" = "$!" ] || kill -9 "$!" 2>/dev/null
     cd / || :
     [ -z "${W-}" ] || rm -rf "$W"
 }
@@ -72,6 +74,7 @@ job() {
     if [ -n "$ERR" ]; then "$@" > "$OUT" 2> "$ERR" < /dev/null 8>&- &
     else "$@" > "$OUT" 2>&1 < /dev/null 8>&- & fi
     pid=$!
+    started=$pid
     printf '%s\n' "$jobs_done $pid $LIMIT" > "$W/job"
     while :; do
         wait "$pid"
@@ -730,6 +733,7 @@ main() {
     : > "$W/job"
     watch > /dev/null 2>&1 5>&- 6>&- 7>&- 8>&- &
     dog=$!
+    started=$dog
     mkdir "$W/fs" "$W/cmd"
     HEAD=$(printf abc | head -c 2 2>/dev/null) || HEAD=
     [ "$HEAD" = ab ] || HEAD=

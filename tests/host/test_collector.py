@@ -409,20 +409,22 @@ def test_nothing_is_left_of_one_that_was_killed(name: str, number: signal.Signal
         stderr=subprocess.DEVNULL,
         env={**os.environ, "TMPDIR": str(work)},
     )
-    assert _in_time(lambda: any(command == "sleep\x00998\x00" for command in _commands()))
+    assert _in_time(lambda: any(command == "sleep\x00998\x00" for command in _commands(work)))
     process.send_signal(number)
     process.wait(30)
     assert _in_time(lambda: list(work.iterdir()) == [])
     if number != signal.SIGKILL:
         assert process.returncode == 128 + number
-    assert _in_time(lambda: not any(command == "sleep\x00998\x00" for command in _commands()))
+    assert _in_time(lambda: not any(command == "sleep\x00998\x00" for command in _commands(work)))
 
 
-def _commands() -> list[str]:
+def _commands(work: Path) -> list[str]:
+    """The command lines of processes that have this folder in their environment."""
     found = []
     for entry in os.listdir("/proc"):
         try:
-            found.append(Path(f"/proc/{entry}/cmdline").read_text(errors="replace"))
+            if f"TMPDIR={work}\0".encode() in Path(f"/proc/{entry}/environ").read_bytes():
+                found.append(Path(f"/proc/{entry}/cmdline").read_text(errors="replace"))
         except OSError:
             continue
     return found
