@@ -111,6 +111,7 @@ def _processors(made: Machine, cpus: int) -> None:
             core_cpus_list=f"{core},{core + cores}",
             core_siblings_list=f"{first}-{last},{first + cores}-{last + cores}",
         )
+        _sleep_and_caches(made, folder, core, cores)
         policy = f"{CPU}/cpufreq/policy{number}"
         made.put(policy, scaling_driver="intel_pstate", scaling_governor="performance", scaling_cur_freq=3_500_000)
         made.put(policy, scaling_available_governors="performance powersave", cpuinfo_max_freq=3_800_000)
@@ -122,6 +123,20 @@ def _processors(made: Machine, cpus: int) -> None:
         f"physical id\t: {n % cores * SOCKETS // cores}\nflags\t\t: fpu lm avx512f amx_tile\n\n"
         for n in range(cpus)
     )
+
+
+def _sleep_and_caches(made: Machine, folder: str, core: int, cores: int) -> None:
+    """Caches of one CPU, the last level for eight cores together; its idle states and how often it grew too hot."""
+    first = core // 8 * 8
+    last = min(first + 7, cores - 1)
+    own, shared = f"{core},{core + cores}", f"{first}-{last},{first + cores}-{last + cores}"
+    for index, (level, kind, size) in enumerate(((1, "Data", 48), (1, "Instruction", 32), (2, "Unified", 2048))):
+        cache = f"{folder}/cache/index{index}"
+        made.put(cache, level=level, type=kind, size=f"{size}K", shared_cpu_list=own)
+    made.put(f"{folder}/cache/index3", level=3, type="Unified", size="32768K", shared_cpu_list=shared)
+    for state, (name, latency) in enumerate((("POLL", 0), ("C1", 1), ("C1E", 2), ("C6", 290))):
+        made.put(f"{folder}/cpuidle/state{state}", name=name, latency=latency, residency=latency * 3, disable=0)
+    made.put(f"{folder}/thermal_throttle", core_throttle_count=0, package_throttle_count=0)
 
 
 def _memory(made: Machine, cpus: int) -> None:

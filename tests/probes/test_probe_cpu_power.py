@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from advisor.host.captured import open_root
+from advisor.host.recording import Recorder
 from advisor.host.tree import Tree
 from advisor.model.facts import evidence_path
 from advisor.probes._caches import parse_size
 from advisor.probes.cpu import ORIGIN, Cpu, read
+from tests.gpu_node import gpu_node
 from tests.trees import write_capture, write_tree
 
 
@@ -211,3 +214,14 @@ def test_flaws_are_told_in_the_words_of_the_kernel(tmp_path: Path) -> None:
     files = {f"{ORIGIN}/vulnerabilities/l1tf": "Not affected\n", f"{ORIGIN}/vulnerabilities/mds": "Vulnerable: x\n"}
     found = read(write_tree(tmp_path, FOUR | files)).vulnerabilities or ()
     assert [(flaw.name, flaw.status) for flaw in found] == [("l1tf", "Not affected"), ("mds", "Vulnerable: x")]
+
+
+def test_of_many_cpus_few_are_asked_for_what_is_alike(tmp_path: Path) -> None:
+    host = Recorder.of(open_root(str(gpu_node(cpus=128, gpus=0, nics=0, drives=0, vectors=0).write(tmp_path))))
+    told = read(host)
+    assert len(told.last_level_caches or ()) == 8
+    assert [state.name for state in told.idle_states or ()] == ["POLL", "C1", "C1E", "C6"]
+    asked = [answer.place for (question, _), answer in host.answers.items() if question == "data"]
+    assert sum("/cpuidle/state" in path for path in asked) == 4 * 4 + 3 * 4
+    assert sum("/cache/" in path for path in asked) == 4 * 4 + 7 * 4
+    assert sum("/thermal_throttle/" in path for path in asked) == 64 + 2
