@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from advisor.host.base import ENVIRONMENT, NVML, Host
-from advisor.model.facts import Counter, Facts, File, Private, Volatile, marks
+from advisor.model.facts import Facts, SeenAs, Volatile
 from advisor.probes._collected import Collected
 from advisor.probes._given import KINDS, SMI_XML, Disagreement, disagreement, filled
+from advisor.probes._gpu_models import GpuDevice, Peer
+from advisor.probes._gpu_nvml import told_gpu, told_gpus, told_peers
 from advisor.probes._pci_codes import GPU_VENDORS, class_and_vendor, kind_of
 from advisor.probes._smi_xml import parse_smi_xml
 from advisor.probes._sysfs import PCI_DEVICES, pci_addresses, quiet_names
@@ -20,9 +22,6 @@ VERSION = "/proc/driver/nvidia/version"
 PROC_GPUS = "/proc/driver/nvidia/gpus"
 KFD = "/dev/kfd"
 """What programs on AMD GPUs open."""
-MILLIWATTS = 1000
-P2P_OK = 0
-"""NVML_P2P_STATUS_OK."""
 SMI_COARSE = {
     **{f"power_{name}limit_watts": 0.01 for name in ("", "default_", "enforced_")},
     "memory_total_bytes": 1024 * 1024,
@@ -37,63 +36,6 @@ _VISIBLE = (
 """Variables that choose GPUs, the first that is set counts."""
 
 
-class GpuDevice(Facts):
-    """One GPU. Its values are NVML's where ``source`` of the section is nvml."""
-
-    index: Annotated[int, "NVML's number, in the order of PCI addresses"]
-    pci_address: Annotated[str | None, File("bus_id"), "as sysfs writes it"] = None
-    vendor: Annotated[str | None, "nvidia or amd"] = None
-    name: Annotated[str | None, File("name"), "model"] = None
-    uuid: Annotated[str | None, File("uuid"), Private()] = None
-    lost: Annotated[bool | None, File("lost"), "has fallen off the bus"] = None
-    memory_total_bytes: Annotated[int | None, File("memory_total_bytes")] = None
-    memory_used_bytes: Annotated[int | None, File("memory_used_bytes"), Volatile()] = None
-    numa_node: Annotated[int | None, File("numa_node"), "node of its memory, where that is a node (Grace)"] = None
-    persistence_mode: Annotated[bool | None, File("persistence_mode"), "the driver stays up without users"] = None
-    pcie_generation: Annotated[int | None, File("pcie_generation"), Volatile(), "falls when idle"] = None
-    pcie_width: Annotated[int | None, File("pcie_width"), "lanes in use"] = None
-    pcie_max_generation: Annotated[int | None, File("pcie_max_generation"), "of card and slot together"] = None
-    pcie_max_width: Annotated[int | None, File("pcie_max_width"), "of card and slot together"] = None
-    pcie_gpu_max_generation: Annotated[int | None, File("pcie_gpu_max_generation"), "of the card alone"] = None
-    pcie_replays: Annotated[int | None, File("pcie_replays"), Counter(), "since the driver was loaded"] = None
-    power_limit_watts: Annotated[float | None, File("power_limit_milliwatts")] = None
-    power_default_limit_watts: Annotated[float | None, File("power_default_limit_milliwatts")] = None
-    power_enforced_limit_watts: Annotated[float | None, File("power_enforced_limit_milliwatts")] = None
-    power_watts: Annotated[float | None, File("power_usage_milliwatts"), Volatile()] = None
-    sm_clock_mhz: Annotated[int | None, File("sm_clock_mhz"), Volatile()] = None
-    sm_max_clock_mhz: Annotated[int | None, File("sm_max_clock_mhz")] = None
-    performance_state: Annotated[int | None, File("performance_state"), Volatile(), "0 is fastest"] = None
-    throttle_reasons: Annotated[
-        int | None,
-        File("throttle_reasons"),
-        Volatile(),
-        "bits: 1 idle, 4 power cap, 8 hardware, 32, 64 heat, 128 brake",
-    ] = None
-    temperature_celsius: Annotated[int | None, File("temperature_celsius"), Volatile()] = None
-    utilization_percent: Annotated[int | None, File("utilization_percent"), Volatile()] = None
-    ecc_mode: Annotated[bool | None, File("ecc_mode")] = None
-    ecc_pending_mode: Annotated[bool | None, File("ecc_pending_mode"), "after the next reset"] = None
-    mig_mode: Annotated[bool | None, File("mig_mode"), "split into instances"] = None
-    compute_mode: Annotated[int | None, File("compute_mode"), "0 default, 2 prohibited, 3 exclusive process"] = None
-    remapped_rows_pending: Annotated[bool | None, File("remapped_rows_pending"), "needs a reset"] = None
-    remapped_rows_failed: Annotated[bool | None, File("remapped_rows_failed")] = None
-    retired_pages_pending: Annotated[bool | None, File("retired_pages_pending"), "needs a reboot"] = None
-    nvlinks_active: Annotated[int | None, File("nvlinks_active"), "NVLinks that are up; 0: none"] = None
-    compute_processes: Annotated[
-        tuple[int, ...] | None, File("compute_processes"), Volatile(), "processes that compute on it"
-    ] = None
-
-
-class Peer(Facts):
-    """What two GPUs can do with each other's memory."""
-
-    a: Annotated[int, "index of the one"]
-    b: Annotated[int, "index of the other"]
-    read: Annotated[bool | None, File("read"), "peer reads work"] = None
-    write: Annotated[bool | None, File("write"), "peer writes work"] = None
-    nvlink: Annotated[bool | None, File("nvlink"), "over NVLink"] = None
-
-
 class Gpu(Facts):
     """The GPUs."""
 
@@ -105,9 +47,16 @@ class Gpu(Facts):
     visible_count: Annotated[
         int | None, Volatile(), "how many a program started from here sees (CUDA_VISIBLE_DEVICES and its like)"
     ] = None
+    nvml_failure: Annotated[
+        str | None,
+        "why NVML gave nothing or not all: no library, no driver, version mismatch (library and kernel driver), "
+        "no permission, no binding (the Python package), timed out or error",
+    ] = None
     driver_version: Annotated[str | None, "of the NVIDIA kernel driver"] = None
+    nvml_version: Annotated[str | None, SeenAs("own"), "of the library that was asked"] = None
     open_kernel_module: Annotated[bool | None, "the open flavour of the NVIDIA kernel driver"] = None
     cuda_version: Annotated[str | None, "the newest that the driver supports"] = None
+    confidential_compute: Annotated[bool | None, "GPUs encrypt what they exchange with the host"] = None
     peers: Annotated[tuple[Peer, ...] | None, "every pair of GPUs"] = None
     disagreements: Annotated[
         tuple[Disagreement, ...] | None, "where a given file of nvidia-smi says otherwise; the host's value is kept"
@@ -130,13 +79,13 @@ def read(host: Host) -> Gpu:
         gpus = _from_bus(host)
         values: dict[str, Any] = {"source": "pci", "driver_version": version}
     else:
-        gpus = _from_nvml(host, answers)
+        gpus = told_gpus(host, answers)
         told = answers.get("driver_version")
         values = {
             "source": NVML,
             "driver_version": told if isinstance(told, str) else version,
             "cuda_version": answers.get("cuda_version"),
-            "peers": _peers(host, answers),
+            "peers": told_peers(host, answers),
         }
     given = _given(host)
     told_by_file: dict[str, str] = {}
@@ -170,24 +119,6 @@ def parse_version(text: str) -> tuple[str | None, bool | None]:
     return (found[1] if found else None), ("Open Kernel Module" in line if found else None)
 
 
-def _from_nvml(host: Host, answers: Mapping[str, object]) -> tuple[GpuDevice, ...]:
-    told = answers.get("gpus")
-    return tuple(_answer(host, gpu) for gpu in (told if isinstance(told, list) else ()) if isinstance(gpu, dict))
-
-
-def _answer(host: Host, gpu: Mapping[str, Any], source: str = NVML, keep_gaps: bool = True) -> GpuDevice:
-    index = gpu["index"]
-    origin = f"{source}/{index}"
-    if keep_gaps:
-        _keep_gaps(host, origin, gpu)
-    values: dict[str, Any] = {"index": index, "pci_address": gpu.get("bus_id"), "vendor": "nvidia"}
-    for field, mark in marks(GpuDevice).items():
-        if mark.file is not None and field not in values:
-            value = gpu.get(mark.file.name)
-            values[field] = _scaled(field, value)
-    return GpuDevice(origin=origin, **values)
-
-
 def _given(host: Host) -> Mapping[str, Any] | None:
     """The answers in a given file of nvidia-smi, but for the processes when it is this machine: they may have ended."""
     text = host.given.get(SMI_XML)
@@ -217,7 +148,9 @@ def _with_given(
         elif given[field] is not None and values[field] != given[field]:
             differing.append(disagreement(origin, "GPUs", field, values[field], given[field]))
     alone = not gpus and values["source"] != NVML and not host.names(PCI_DEVICES)
-    devices = {gpu["bus_id"]: _answer(host, gpu, origin, keep_gaps=values["source"] != NVML) for gpu in given["gpus"]}
+    keep = values["source"] != NVML
+    told = [told_gpu(host, gpu, origin, keep) for gpu in given["gpus"]]
+    devices = {gpu.pci_address: gpu for gpu in told if gpu is not None}
     if alone:
         values["source"] = "nvidia-smi"
         origins |= {"gpus": origin, "count": origin}
@@ -234,33 +167,6 @@ def _with_given(
         differing.append(disagreement(origin, "GPUs", "pci_address", ", ".join(here), ", ".join(there)))
     values["disagreements"] = tuple(differing)
     return tuple(merged), {**origins, "disagreements": origin}
-
-
-def _scaled(field: str, value: Any) -> Any:
-    if field.endswith("_watts") and isinstance(value, int):
-        return value / MILLIWATTS
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _keep_gaps(host: Host, origin: str, answer: Mapping[str, Any]) -> None:
-    gaps = answer.get("gaps")
-    for field, state in (gaps if isinstance(gaps, dict) else {}).items():
-        host.missed(f"{origin}/{field}", state)
-
-
-def _peers(host: Host, answers: Mapping[str, object]) -> tuple[Peer, ...]:
-    told = answers.get("p2p")
-    peers = []
-    for pair in told if isinstance(told, list) else ():
-        origin = f"{NVML}/{pair['a']}-{pair['b']}"
-        _keep_gaps(host, origin, pair)
-        read, write, nvlink = (_works(pair.get(name)) for name in ("read", "write", "nvlink"))
-        peers.append(Peer(origin=origin, a=pair["a"], b=pair["b"], read=read, write=write, nvlink=nvlink))
-    return tuple(peers)
-
-
-def _works(status: object) -> bool | None:
-    return None if status is None else status == P2P_OK
 
 
 def _from_bus(host: Host) -> tuple[GpuDevice, ...] | None:

@@ -20,7 +20,8 @@ from advisor.errors import BusyError
 from advisor.host.captured import open_root
 from advisor.model.snapshot import Snapshot, Source
 from advisor.model.trial import Config, Measurement, Trial
-from advisor.probes.gpu import Gpu, GpuDevice
+from advisor.probes._gpu_models import GpuDevice
+from advisor.probes.gpu import Gpu
 from advisor.tuning.progress import Ended, Said, Started
 
 

@@ -4,10 +4,11 @@ import pytest
 
 from advisor.derived.topology import Topology, derive
 from advisor.model.facts import evidence_path
+from advisor.probes._gpu_models import GpuDevice
 from advisor.probes._nccl_xml import parse_nccl_topo
 from advisor.probes._topo_matrix import parse_topo
 from advisor.probes.given_topology import GivenTopology, from_matrix, from_nccl
-from advisor.probes.gpu import Gpu, GpuDevice
+from advisor.probes.gpu import Gpu
 from advisor.probes.pci import Device, Pci
 from advisor.probes.rdma import Rdma, RdmaDevice
 from tests.given_files import TOPO_M, nccl_topo

@@ -7,7 +7,8 @@ import pytest
 
 from advisor.host.base import Host
 from advisor.model.facts import evidence_path
-from advisor.probes.gpu import GpuDevice, parse_model, parse_version, parse_visible, read
+from advisor.probes._gpu_models import GpuDevice
+from advisor.probes.gpu import parse_model, parse_version, parse_visible, read
 from tests.trees import ALL_ABSENT, write_capture, write_tree
 
 OPEN = (
