@@ -30,6 +30,8 @@ say() { printf 'collector: %s\n' "$*" >&8; }
 clean() {
     trap '' HUP INT TERM PIPE USR1
     [ -z "${dog-}" ] || kill "$dog" 2>/dev/null
+    # A signal may come between a command's start and the line that notes it.
+    [ "${pid-}" != new ] || { pid=${!-}; [ "$pid" != "$before" ] || pid=; }
     [ -z "${pid-}" ] || kill -9 "$pid" 2>/dev/null
     # One that was started just before the signal has no name yet.
     [ "${started-}" = "$!" ] || kill -9 "$!" 2>/dev/null
@@ -70,7 +72,7 @@ watch() {
 
 # Runs a command, output to $OUT and $ERR (empty: to $OUT too); 124 when it took too long.
 job() {
-    jobs_done=$((jobs_done + 1))
+    jobs_done=$((jobs_done + 1)) before=${!-} pid=new
     if [ -n "$ERR" ]; then "$@" > "$OUT" 2> "$ERR" < /dev/null 8>&- &
     else "$@" > "$OUT" 2>&1 < /dev/null 8>&- & fi
     pid=$!
