@@ -23,10 +23,13 @@ class Place(Facts):
     devices: Annotated[
         tuple[str, ...] | None, "block devices from the mounted one down to the drives; none: no block device"
     ] = None
+    layers: Annotated[
+        tuple[str, ...] | None, "what each of devices is: partition, md raid0, dm LVM, nvme, scsi, virtio ..."
+    ] = None
     top: Annotated[
         str | None, "the whole device that is mounted, or has the mounted partition: read-ahead counts here"
     ] = None
-    read_ahead_bytes: Annotated[int | None, "of that device"] = None
+    read_ahead_bytes: Annotated[int | None, "of that device; of the network file system"] = None
     drives: Annotated[tuple[str, ...] | None, "the devices at the bottom"] = None
     rotational: Annotated[bool | None, "some physical drive has rotating disks"] = None
     pci_addresses: Annotated[tuple[str, ...] | None, "of the drives or their controllers"] = None
@@ -84,7 +87,16 @@ def mount_of(path: str, mounts: Sequence[Mount | OtherMount]) -> Mount | OtherMo
 def _devices(mount: Mount, block: Block | None) -> dict[str, Any]:
     """The block devices below a mount."""
     if mount.kind in ("network", "memory", "automount"):
-        return {"devices": (), "drives": (), "pci_addresses": (), "numa_nodes": ()}
+        far = mount.kind == "network"
+        return {
+            "devices": (),
+            "layers": (),
+            "drives": (),
+            "pci_addresses": (),
+            "numa_nodes": (),
+            "read_ahead_bytes": mount.read_ahead_bytes,
+            "origins": {"read_ahead_bytes": evidence_path(mount, "read_ahead_bytes")} if far else {},
+        }
     if mount.kind != "local" or block is None or block.devices is None:
         return {}  # what an overlay or a FUSE file system is made of, the mount does not say
     by_name, whole = _names(block.devices)
@@ -97,6 +109,7 @@ def _devices(mount: Mount, block: Block | None) -> dict[str, Any]:
     spinning = [drive.rotational for drive in drives if drive.physical]
     return {
         "devices": stack,
+        "layers": tuple(_layer(name, by_name, {array.name: array.level for array in block.md or ()}) for name in stack),
         "top": top.name,
         "read_ahead_bytes": top.read_ahead_bytes,
         "drives": tuple(drive.name for drive in drives),
@@ -109,6 +122,15 @@ def _devices(mount: Mount, block: Block | None) -> dict[str, Any]:
             **({"rotational": f"{drives[0].origin}/queue/rotational"} if drives else {}),
         },
     }
+
+
+def _layer(name: str, by_name: Mapping[str, BlockDevice], levels: Mapping[str, str | None]) -> str:
+    """What a device is; md with its level and device mapper with who made it, where that is known."""
+    if name not in by_name:
+        return "partition"
+    device = by_name[name]
+    more = levels.get(name) if device.kind == "md" else device.dm_kind if device.kind == "dm" else None
+    return f"{device.kind} {more}" if more else device.kind
 
 
 def _names(devices: Sequence[BlockDevice]) -> tuple[dict[str, BlockDevice], dict[str, str]]:

@@ -8,6 +8,7 @@ from advisor.derived.storage import Place, below, derive, mount_of
 from advisor.model.facts import evidence_path
 from advisor.model.job import Job
 from advisor.probes import block, mounts
+from advisor.probes._md import Array
 from advisor.probes.block import Block, BlockDevice, Partition
 from advisor.probes.mounts import Mount, Mounts, OtherMount
 from tests.trees import write_tree
@@ -152,3 +153,17 @@ def test_probes_and_derivation_meet(tmp_path: Path) -> None:
     found = derive(Job(output_path="/out"), mounts.read(host), block.read(host)).output
     assert found is not None
     assert (found.devices, found.read_ahead_bytes) == (("sda1", "sda"), 131072)
+
+
+def test_each_layer_says_what_it_is() -> None:
+    with_level = BLOCK.model_copy(update={"md": (Array(name="md0", level="raid0"),)})
+    assert place("/data", with_level).layers == ("dm", "md raid0", "partition", "partition", "scsi", "scsi")
+    assert place("/home").layers == ("partition", "nvme")
+    assert place("/data/shared").layers == ()
+
+
+def test_read_ahead_of_a_network_file_system_is_its_own() -> None:
+    bdi = "/sys/class/bdi/0:50/read_ahead_kb"
+    mount = Mount(point="/n", fstype="nfs4", kind="network", read_ahead_bytes=131072, origins={"read_ahead_bytes": bdi})
+    found = place("/n/x", table=MOUNTS.model_copy(update={"mounts": (mount,)}))
+    assert (found.read_ahead_bytes, evidence_path(found, "read_ahead_bytes")) == (131072, bdi)

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from advisor.host.captured import open_root
-from advisor.probes import _raid_arcconf, _raid_megacli, _raid_ssacli, _raid_storcli
+from advisor.probes import _raid_arcconf, _raid_cciss, _raid_megacli, _raid_ssacli, _raid_storcli
+from advisor.probes._md import parse_mdstat
+from advisor.probes._mountstats import parse_mountstats
 from advisor.probes._raid import ALWAYS_WRITE_BACK, WRITE_BACK, WRITE_THROUGH, Controller
 from advisor.probes.nvme import parse_json, parse_number, read
 
@@ -192,3 +194,40 @@ def test_controllers_of_a_machine_with_two_paths_to_one_drive() -> None:
         ("nvme2", "058e:78:00.0", ("nvme1n1",)),
     ]
     assert {(one.transport, one.state, one.volatile_write_cache) for one in controllers} == {("pcie", "live", None)}
+
+
+@pytest.mark.parametrize(
+    ("name", "cache", "current"),
+    [
+        ("cciss_vol_status.argos2", True, WRITE_THROUGH),
+        ("cciss_vol_status.lupus", True, WRITE_THROUGH),
+        ("issue205/cciss_vol_status-V_dev_sg0", True, None),
+        ("cciss_vol_status.argos", None, None),
+    ],
+)
+def test_smart_arrays_by_their_oldest_tool(name: str, cache: bool | None, current: str | None) -> None:
+    one = _raid_cciss.parse_controller(text(f"check_raid/data/cciss/{name}"), "o", "c")
+    assert one is not None
+    assert (one.has_cache, set(policies((one,)))) == (cache, {current})
+    assert not any(drive.degraded for drive in one.drives or ())
+
+
+@pytest.mark.parametrize(
+    ("name", "degraded"),
+    [
+        ("mdstat-failed", [1]),
+        ("mdstat-resync", [0, 0, 0]),
+        ("pr28_1", [1, 1]),
+        ("mdstat-none", []),
+        ("issue164", [0, 0]),
+    ],
+)
+def test_missing_members_of_md_arrays(name: str, degraded: list[int]) -> None:
+    assert [one.degraded for one in parse_mdstat(text(f"check_raid/data/mdstat/{name}"))] == degraded
+
+
+def test_counters_of_nfs_agree_with_their_source() -> None:
+    use = parse_mountstats(text("mounts/nfs_mountstats_telegraf.txt"))["/A"]
+    assert use.reads is not None
+    assert (use.age_seconds, use.reads.operations, use.reads.retransmissions) == (1136770, 600, 1)
+    assert (use.reads.round_trip_ms, use.reads.execution_ms) == (606, 607)
