@@ -78,6 +78,12 @@ _CCISS_DRIVE = re.compile(
     r"(?m)^(?P<place>[ \t]*(?:b\d+t\d+ )?connector [^\n]{1,40}? bay \d+[ ]+\S+[ ]+\S+[ ]+)(?P<serial>\S+)"
 )
 """A line of cciss_vol_status: place, vendor, model, serial number, firmware."""
+_SMI_NAMED = re.compile(
+    r"<(?P<tag>serial|\w*_serial_number|process_name|pdi|\w*guid|cluster\w*|host_id|host_?name)>[ \t]*"
+    r"(?!\[?(?:N/A|None)\b)(?P<value>[^<>\n]{1,1000}?)[ \t]*(?=</)",
+    re.IGNORECASE,
+)
+"""Elements of nvidia-smi's XML that name a card, the machine or what somebody runs. Sample: ``<serial>165</serial>``"""
 _CLOUD_TAGS = re.compile(r"Amazon EC2|OracleCloud\.com|7783-7084-3265-9085-8269-3286-77|No Asset (?:Tag|Information)|")
 """Asset tags that clouds use to tell themselves apart; others are the owner's numbers."""
 _EVERYDAY = frozenset((
@@ -328,6 +334,7 @@ class _Words:
         """What a command printed, by form, by known names and by labels."""
         text = _LABELLED.sub(lambda found: found["label"] + self._once(found["value"].rstrip(), self.tokens.word), text)
         text = _CCISS_DRIVE.sub(lambda found: found["place"] + self._once(found["serial"], self.tokens.word), text)
+        text = _SMI_NAMED.sub(lambda found: f"<{found['tag']}>{self._once(found['value'], self.tokens.word)}", text)
         text = _PRINTED_WWN.sub(lambda found: self.tokens.digits(found[0]), text)
         return self.named(self.forms(text, False))
 

@@ -4,10 +4,10 @@ NVML: https://docs.nvidia.com/deploy/nvml-api/ ; the driver's files: kernel-open
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
-from advisor.host.base import ENVIRONMENT, NVML, Host
+from advisor.host.base import ENVIRONMENT, NVML, Host, command_origin
 from advisor.model.facts import Facts, SeenAs, Volatile
 from advisor.probes._collected import Collected
 from advisor.probes._given import KINDS, SMI_XML, Disagreement, disagreement, filled
@@ -20,6 +20,8 @@ from advisor.probes._xml import NotReadable
 
 VERSION = "/proc/driver/nvidia/version"
 PROC_GPUS = "/proc/driver/nvidia/gpus"
+SMI = ("nvidia-smi", "-q", "-x")
+"""Asked where a driver is and NVML gives no answer: a collector can start programs, but not ask a library."""
 KFD = "/dev/kfd"
 """What programs on AMD GPUs open."""
 SMI_COARSE = {
@@ -40,7 +42,8 @@ class Gpu(Facts):
     """The GPUs."""
 
     source: Annotated[
-        str | None, "nvml, nvidia-smi (its XML was given), or pci: only what the bus and the driver's files tell"
+        str | None,
+        "nvml, nvidia-smi (its XML), or pci: only what the bus and the driver's files tell",
     ] = None
     gpus: Annotated[tuple[GpuDevice, ...] | None, "NVIDIA and AMD compute GPUs"] = None
     count: Annotated[int | None, "how many there are"] = None
@@ -59,7 +62,7 @@ class Gpu(Facts):
     confidential_compute: Annotated[bool | None, "GPUs encrypt what they exchange with the host"] = None
     peers: Annotated[tuple[Peer, ...] | None, "every pair of GPUs"] = None
     disagreements: Annotated[
-        tuple[Disagreement, ...] | None, "where a given file of nvidia-smi says otherwise; the host's value is kept"
+        tuple[Disagreement, ...] | None, "where nvidia-smi's XML says otherwise; the host's value is kept"
     ] = None
 
 
@@ -67,6 +70,7 @@ COLLECTED = Collected(
     folders=(("/proc/driver/nvidia/gpus", ""), ("/proc/driver/nvidia/gpus/*", "information")),
     files=("/proc/driver/nvidia/version",),
     there=("/dev/kfd",),
+    commands=(SMI,),
 )
 
 
@@ -87,10 +91,10 @@ def read(host: Host) -> Gpu:
             "cuda_version": answers.get("cuda_version"),
             "peers": told_peers(host, answers),
         }
-    given = _given(host)
-    told_by_file: dict[str, str] = {}
-    if given is not None:
-        gpus, told_by_file = _with_given(host, given, gpus, values)
+    told_by_smi: dict[str, str] = {}
+    for origin, given in _smi_answers(host, ask=bool(text) and answers is None):
+        gpus, fields = _with_smi(host, origin, given, gpus, values)
+        told_by_smi |= fields
     count = None if gpus is None else len(gpus)
     return Gpu(
         origin=NVML,
@@ -103,7 +107,7 @@ def read(host: Host) -> Gpu:
             "open_kernel_module": VERSION,
             **({} if answers else {"driver_version": VERSION, "gpus": PCI_DEVICES, "count": PCI_DEVICES}),
             "visible_count": ENVIRONMENT,
-            **told_by_file,
+            **told_by_smi,
         },
     )
 
@@ -119,54 +123,59 @@ def parse_version(text: str) -> tuple[str | None, bool | None]:
     return (found[1] if found else None), ("Open Kernel Module" in line if found else None)
 
 
-def _given(host: Host) -> Mapping[str, Any] | None:
-    """The answers in a given file of nvidia-smi, but for the processes when it is this machine: they may have ended."""
-    text = host.given.get(SMI_XML)
-    if text is None:
-        return None
-    try:
-        answers: Mapping[str, Any] = parse_smi_xml(text)
-    except NotReadable:
-        host.missed(KINDS[SMI_XML].origin, "error")
-        return None
-    if host.kind == "live":
-        for gpu in answers["gpus"]:
-            gpu["compute_processes"] = None
-    return answers
+def _smi_answers(host: Host, ask: bool) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The answers in nvidia-smi's XML, with its evidence: of the host's own command, and of the file that was given."""
+    output = host.run(SMI) if ask else None
+    texts = [(command_origin(SMI), output.stdout)] if output is not None else []
+    if SMI_XML in host.given:
+        texts.append((KINDS[SMI_XML].origin, host.given[SMI_XML]))
+    for origin, text in texts:
+        try:
+            answers: Mapping[str, Any] = parse_smi_xml(text)
+        except NotReadable:
+            host.missed(origin, "error")
+            continue
+        if host.kind == "live" and origin == KINDS[SMI_XML].origin:
+            for gpu in answers["gpus"]:
+                gpu["compute_processes"] = None  # those of the file may have ended
+        yield origin, answers
 
 
-def _with_given(
-    host: Host, given: Mapping[str, Any], gpus: tuple[GpuDevice, ...] | None, values: dict[str, Any]
+def _with_smi(
+    host: Host, origin: str, given: Mapping[str, Any], gpus: tuple[GpuDevice, ...] | None, values: dict[str, Any]
 ) -> tuple[tuple[GpuDevice, ...] | None, dict[str, str]]:
-    """The GPUs with what only the file knows, and the fields of the section that come from it; fills ``values``."""
-    origin = KINDS[SMI_XML].origin
-    differing: list[Disagreement] = []
-    origins: dict[str, str] = {}
+    """The GPUs with what only nvidia-smi's XML knows, and the evidence of fields that come from it; fills ``values``.
+
+    The GPUs in it stand alone only where there is no bus to look at: else another machine's would be taken for ours.
+    """
+    differing: list[Disagreement] = list(values.get("disagreements") or ())
+    origins = {"disagreements": origin}
     for field in ("driver_version", "cuda_version"):
         if values.get(field) is None and given[field] is not None:
             values[field], origins[field] = given[field], f"{origin}/{field}"
         elif given[field] is not None and values[field] != given[field]:
             differing.append(disagreement(origin, "GPUs", field, values[field], given[field]))
-    alone = not gpus and values["source"] != NVML and not host.names(PCI_DEVICES)
-    keep = values["source"] != NVML
-    told = [told_gpu(host, gpu, origin, keep) for gpu in given["gpus"]]
-    devices = {gpu.pci_address: gpu for gpu in told if gpu is not None}
-    if alone:
+    from_nvml = values["source"] == NVML
+    found = (told_gpu(host, gpu, origin, not from_nvml) for gpu in given["gpus"])
+    told = tuple(gpu for gpu in found if gpu is not None)
+    devices = {gpu.pci_address: gpu for gpu in told if gpu.pci_address is not None}
+    values["disagreements"] = tuple(differing)
+    if not gpus and not from_nvml and not host.names(PCI_DEVICES):
         values["source"] = "nvidia-smi"
-        origins |= {"gpus": origin, "count": origin}
-        return tuple(devices.values()), {**origins, "disagreements": origin}
+        return told, {**origins, "gpus": origin, "count": origin}
     merged = []
     for gpu in gpus or ():
         if gpu.pci_address in devices:
             gpu, more = filled(gpu, devices[gpu.pci_address], f"GPU {gpu.pci_address}", SMI_COARSE)
             differing += more
-            values["source"] = "nvidia-smi" if values["source"] == "pci" else values["source"]
+            values["source"] = NVML if from_nvml else "nvidia-smi"
         merged.append(gpu)
-    here, there = (sorted(str(gpu.pci_address) for gpu in found) for found in (merged, devices.values()))
-    if set(here) != set(there):
+    here = sorted(str(gpu.pci_address) for gpu in merged if gpu.vendor == "nvidia")
+    there = sorted(str(gpu.pci_address) for gpu in told)
+    if here != there:
         differing.append(disagreement(origin, "GPUs", "pci_address", ", ".join(here), ", ".join(there)))
     values["disagreements"] = tuple(differing)
-    return tuple(merged), {**origins, "disagreements": origin}
+    return tuple(merged), origins
 
 
 def _from_bus(host: Host) -> tuple[GpuDevice, ...] | None:

@@ -16,6 +16,7 @@ from advisor.host.redaction import known_names, redacted
 from advisor.host.saving import save_capture
 from advisor.model.snapshot import Snapshot, committed_json
 from advisor.probes._run import run_probes
+from advisor.probes._xml import parse_xml
 from advisor.rulebook.evaluate import evaluate
 from tests.trees import write_capture, write_link
 
@@ -272,6 +273,25 @@ def test_what_programs_print_loses_numbers_and_names(text: str, secret: str) -> 
         assert secret not in printed
         assert len(printed.split("\n")) == len(text.split("\n"))
         assert "Model" in printed
+
+
+def test_nvidia_smis_xml_loses_serial_numbers_and_processes_but_stays_xml() -> None:
+    argv = ("nvidia-smi", "-q", "-x")
+    text = (
+        "<gpu><serial>1650123456789</serial><uuid>GPU-8932f937-d72c-4106-c12f-20bd9faed9f6</uuid>\n"
+        "<chassis_serial_number>N/A</chassis_serial_number><clusterUuid>N/A</clusterUuid>\n"
+        "<process_name>python /home/someone/train.py --key=hunter2</process_name><pid>17</pid></gpu>\n"
+    )
+    recorder = Recorder(kind="capture", root_user=None, inner=open_root("/"))
+    recorder.answers["run", argv] = Answer("command: nvidia-smi -q -x", Output(argv, 0, text), None)
+    printed = redacted(recorder, [], KEY).answers["run", argv].value.stdout
+    for secret in ("1650123456789", "8932f937", "someone", "hunter2"):
+        assert secret not in printed
+    assert "<chassis_serial_number>N/A</chassis_serial_number><clusterUuid>N/A<" in printed
+    assert "<pid>17</pid></gpu>" in printed
+    assert [element.tag for element in parse_xml(printed).children] == [
+        *("serial", "uuid", "chassis_serial_number", "clusterUuid", "process_name", "pid")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -283,3 +283,27 @@ def test_a_file_of_another_machine_adds_no_gpu(tmp_path: Path) -> None:
     assert (facts.gpus, facts.count) == ((), 0)
     assert facts.disagreements is not None
     assert [(one.what, one.here, one.given) for one in facts.disagreements] == [("pci_address", "", "0000:3b:00.0")]
+
+
+def test_a_capture_without_nvml_has_what_nvidia_smi_printed(tmp_path: Path) -> None:
+    files = {"/proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.90.07  Tue\n"}
+    host = write_capture(tmp_path, files, outputs={gpu.SMI: smi_xml(SMI_GPU)})
+    host.given = {SMI_XML: smi_xml(SMI_GPU.replace("<current_mig>Disabled", "<current_mig>Enabled"))}
+    facts = gpu.read(host)
+    assert facts.gpus is not None
+    assert facts.disagreements is not None
+    assert (facts.source, facts.count, facts.gpus[0].mig_mode) == ("nvidia-smi", 1, False)
+    assert evidence_path(facts.gpus[0], "mig_mode") == "command: nvidia-smi -q -x/0/mig_mode"
+    assert [(one.what, one.here, one.given) for one in facts.disagreements] == [("mig_mode", "false", "true")]
+
+
+def test_nvidia_smi_that_fails_is_a_gap(tmp_path: Path) -> None:
+    files = {"/proc/driver/nvidia/version": "NVRM version: x\n"}
+    host = write_capture(tmp_path, files, outputs={gpu.SMI: "NVIDIA-SMI has failed\n"})
+    assert gpu.read(host).gpus == ()
+    assert host.gaps["command: nvidia-smi -q -x"] == "error"
+
+
+def test_without_a_driver_nvidia_smi_is_not_asked(tmp_path: Path) -> None:
+    host = write_capture(tmp_path, {}, outputs={gpu.SMI: smi_xml(SMI_GPU)})
+    assert gpu.read(host).gpus == ()
