@@ -4,11 +4,12 @@ Formats: https://www.kernel.org/doc/Documentation/ABI/stable/sysfs-class-infinib
 """
 
 import re
+from collections.abc import Mapping
 from typing import Annotated
 
-from advisor.host.base import Host
+from advisor.host.base import Host, command_origin
 from advisor.host.fields import read_fields
-from advisor.model.facts import Facts, File, Private, Volatile
+from advisor.model.facts import Facts, File, Private, SeenAs, Volatile
 from advisor.probes._collected import Collected
 from advisor.probes._rdma_counters import (
     COUNTERS,
@@ -22,6 +23,8 @@ from advisor.probes._sysfs import link_name, near_numa_node, pci_chain
 
 ORIGIN = "/sys/class/infiniband"
 NODES = "/dev/infiniband"
+VERBS = "/sys/class/infiniband_verbs"
+SYSTEM = ("rdma", "system")
 ACTIVE = 4
 """State of a port that carries traffic (IB_PORT_ACTIVE)."""
 _IPV4_MAPPED = "0000:0000:0000:0000:0000:ffff:"
@@ -52,6 +55,10 @@ class Port(Facts):
     link_layer: Annotated[
         str | None, File("link_layer", unknown=("Unknown", "Unspecified")), "InfiniBand or Ethernet (RoCE)"
     ] = None
+    lid: Annotated[int | None, File("lid", unknown=("0x0", "0")), "its address in an InfiniBand subnet"] = None
+    sm_lid: Annotated[
+        int | None, File("sm_lid", unknown=("0x0", "0")), "address of the subnet manager; without one no port is active"
+    ] = None
     gids: Annotated[tuple[Gid, ...] | None, File("gids"), "entries in use, by index"] = None
     counters: Annotated[PortCounters | None, File("counters"), Volatile(), "the counters every port has"] = None
     hw_counters: Annotated[
@@ -71,6 +78,10 @@ class RdmaDevice(Facts):
     driver: Annotated[str | None, File("device/driver"), "kernel driver"] = None
     pci_address: Annotated[str | None, File("device"), "of the card"] = None
     numa_node: Annotated[int | None, File("device/numa_node"), "of the card, else of the nearest parent"] = None
+    verbs_node: Annotated[str | None, "name of the device node that programs open"] = None
+    verbs_node_there: Annotated[
+        bool | None, SeenAs("own"), "the node is in /dev/infiniband; a container must be given it"
+    ] = None
     ports: Annotated[tuple[Port, ...] | None, File("ports"), "by number"] = None
 
 
@@ -78,6 +89,9 @@ class Rdma(Facts):
     """The RDMA devices; none at all when no RDMA driver is loaded."""
 
     devices: Annotated[tuple[RdmaDevice, ...] | None, "by name"] = None
+    namespaces: Annotated[
+        str | None, "shared: every network namespace sees all devices; exclusive: a device belongs to one"
+    ] = None
     active_ports: Annotated[int | None, "ports in state ACTIVE, over all devices"] = None
     uverbs: Annotated[int | None, "device nodes that programs open (/dev/infiniband/uverbs*)"] = None
 
@@ -93,7 +107,10 @@ COLLECTED = Collected(
         (f"{_PORT}/gids", "*"),
         (f"{_PORT}/{HW_COUNTERS}", "*"),
         (NODES, ""),
+        (VERBS, "*"),
+        (f"{VERBS}/*", "ibdev"),
     ),
+    commands=(SYSTEM,),
 )
 
 
@@ -109,8 +126,53 @@ def read(host: Host) -> Rdma:
         nothing = host.gaps.get(ORIGIN) == "absent"
         empty = {"devices": (), "active_ports": 0} if nothing else {}
         return Rdma(origin=ORIGIN, uverbs=uverbs, origins=origins, **empty)  # type: ignore[arg-type]
-    devices = tuple(_device(host, name) for name in names)
-    return Rdma(origin=ORIGIN, devices=devices, active_ports=_active(devices), uverbs=uverbs, origins=origins)
+    there: tuple[str, ...] | None = () if nodes is None and uverbs == 0 else nodes
+    verbs = _verbs(host, names)
+    devices = tuple(_with_node(_device(host, name), verbs, there) for name in names)
+    return Rdma(
+        origin=ORIGIN,
+        devices=devices,
+        namespaces=_namespaces(host) if devices else None,
+        active_ports=_active(devices),
+        uverbs=uverbs,
+        origins={**origins, "namespaces": command_origin(SYSTEM)},
+    )
+
+
+def _verbs(host: Host, devices: tuple[str, ...]) -> dict[str, str]:
+    """The node of each device, by the device's name."""
+    found = {}
+    for node in (host.names(VERBS) or ()) if devices else ():
+        if node.startswith("uverbs"):
+            found[host.text(f"{VERBS}/{node}/ibdev") or ""] = node
+    return found
+
+
+def _with_node(device: RdmaDevice, verbs: Mapping[str, str], there: tuple[str, ...] | None) -> RdmaDevice:
+    node = verbs.get(device.name)
+    return device.model_copy(
+        update={
+            "verbs_node": node,
+            "verbs_node_there": None if node is None or there is None else node in there,
+            "origins": {**device.origins, "verbs_node": VERBS, "verbs_node_there": NODES},
+        }
+    )
+
+
+def _namespaces(host: Host) -> str | None:
+    output = host.run(SYSTEM)
+    if output is None:
+        return None
+    found = parse_namespaces(output.stdout)
+    if found is None:
+        host.missed(command_origin(SYSTEM), "unsupported")
+    return found
+
+
+def parse_namespaces(text: str) -> str | None:
+    """Who sees which device. Sample: ``netns shared copy-on-fork on``"""
+    found = re.search(r"\bnetns (shared|exclusive)\b", text)
+    return found[1] if found else None
 
 
 def _active(devices: tuple[RdmaDevice, ...]) -> int | None:

@@ -9,7 +9,7 @@ import pytest
 from advisor.host.tree import Tree
 from advisor.model.facts import evidence_path
 from advisor.model.snapshot import Snapshot, Source, committed_json
-from advisor.probes.rdma import Port, Rdma, parse_numbered, parse_rate, read
+from advisor.probes.rdma import Port, Rdma, parse_namespaces, parse_numbered, parse_rate, read
 from tests.trees import write_capture, write_link, write_tree
 
 H100 = Path(__file__).resolve().parents[3] / "shared/hosts/gpud/sysfs/sys-class-infiniband-h100.0"
@@ -190,3 +190,30 @@ def test_counters_of_a_real_machine_are_what_its_files_say(tmp_path: Path) -> No
         names = {path.name for path in (folder / "hw_counters").iterdir()} - {"lifespan"}
         told = {one.name: one.value for one in port.hw_counters or ()}
         assert told == {name: int((folder / "hw_counters" / name).read_text()) for name in names}
+
+
+def test_a_port_names_its_subnet_and_a_device_the_node_that_programs_open(tmp_path: Path) -> None:
+    device = "/sys/class/infiniband/mlx5_0"
+    files = {
+        f"{device}/ports/1/lid": "0x11\n",
+        f"{device}/ports/1/sm_lid": "0x0\n",
+        "/sys/class/infiniband_verbs/uverbs3/ibdev": "mlx5_0\n",
+        "/sys/class/infiniband_verbs/abi_version": "6\n",
+    }
+    host = write_capture(tmp_path, files, outputs={("rdma", "system"): "netns shared copy-on-fork on\n"})
+    rdma = read(host)
+    (found,) = rdma.devices or ()
+    (port,) = found.ports or ()
+    assert (port.lid, port.sm_lid, host.gaps[evidence_path(port, "sm_lid")]) == (17, None, "unsupported")
+    assert (found.verbs_node, found.verbs_node_there, rdma.namespaces) == ("uverbs3", False, "shared")
+    with_node = read(write_capture(tmp_path / "node", {**files, "/dev/infiniband/uverbs3": ""}))
+    assert (with_node.devices or ())[0].verbs_node_there is True
+    hidden = read(write_tree(tmp_path / "tree", files))
+    assert (hidden.devices or ())[0].verbs_node_there is None
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("netns exclusive copy-on-fork on", "exclusive"), ("", None), ("netns other", None)]
+)
+def test_who_sees_rdma_devices(text: str, found: str | None) -> None:
+    assert parse_namespaces(text) == found
