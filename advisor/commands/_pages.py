@@ -5,13 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from advisor.derived.configured import Configured
 from advisor.inputs import printable
 from advisor.model.finding import Finding, Report
 from advisor.reports._look import Look
 from advisor.reports.json import finding_document
 from advisor.reports.text import page
 from advisor.rulebook.rule import CompiledSetting, Rule
-from advisor.targets._base import Seen
+from advisor.targets._base import Seen, SetBy
 
 SCHEMA_VERSION = 1
 
@@ -23,6 +24,10 @@ class Key:
     target: str
     name: str
     seen: Seen
+    configured: Configured | None = None
+    """The lines that set it and which of them wins, for targets whose order is known."""
+    files: tuple[SetBy, ...] = ()
+    """The lines in /etc that set it, for the others."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,8 @@ class Explained:
 def as_text(explained: Explained, look: Look) -> str:
     """The page for a reader."""
     blocks = [_key(explained.key)] if explained.key else []
+    if explained.key:
+        blocks += ["Rules that set it:" if explained.rules else "No rule of advisor sets it."]
     blocks += ["\n".join(_rule(rule, explained.of(rule), look)) for rule in explained.rules]
     shown = "\n\n".join(blocks) + "\n"
     return shown if look.unicode else shown.encode("ascii", "backslashreplace").decode("ascii")
@@ -49,7 +56,26 @@ def as_text(explained: Explained, look: Look) -> str:
 def _key(key: Key) -> str:
     where = f" [{key.seen.path}]" if key.seen.path else ""
     value = key.seen.text if key.seen.text is not None else f"not known ({key.seen.note})"
-    return printable(f"{key.target}:{key.name}: {value}{where}") + "\nIs set by:"
+    lines = [f"{key.target}:{key.name}: {value}{where}", *_setters(key)]
+    return "\n".join(printable(line) for line in lines)
+
+
+def _setters(key: Key) -> Iterator[str]:
+    """Who sets a key and who wins."""
+    if key.configured is None:
+        yield "No file that was read sets it." if not key.files else "Files that set it, in the order of reading:"
+        yield from (f"  {file.place()} sets {file.text}" for file in key.files)
+        return
+    found = key.configured
+    yield "Files that set it, in the order of application:"
+    for one in found.setters:
+        wins = ", wins" if one is found.wins or one == found.wins else ""
+        again = {"tuned again": ", applied once more by TuneD", "tuned": ", TuneD", "udev": ", when a device appears"}
+        yield f"  {one.place()} sets {one.value}{again.get(one.by, '')}{', by a pattern' if one.pattern else ''}{wins}"
+    if found.drifted:
+        yield "The value in force is another one: it was changed later by hand, by a program or by a rule of udev."
+    if found.exists is False:
+        yield "It does not exist here: the line has no effect unless a module that is loaded later brings it."
 
 
 def _rule(rule: Rule, findings: Sequence[Finding], look: Look) -> Iterator[str]:
@@ -100,7 +126,19 @@ def as_document(explained: Explained) -> dict[str, Any]:
         key = explained.key
         document["key"] = {"target": key.target, "name": key.name}
         document["key"] |= {"seen": key.seen.text, "path": key.seen.path, "note": key.seen.note}
+        document["key"] |= _setters_document(key)
     return document
+
+
+def _setters_document(key: Key) -> dict[str, Any]:
+    """Who sets a key, as JSON types."""
+    if key.configured is None:
+        lines = [{"value": one.text, "path": one.path, "line": one.line, "by": key.target} for one in key.files]
+        return {"setters": lines, "wins": None, "drifted": None, "exists": None}
+    found = key.configured
+    setters = [{"value": one.value, "path": one.path, "line": one.line, "by": one.by} for one in found.setters]
+    wins = next((n for n, one in reversed(list(enumerate(found.setters))) if one == found.wins), None)
+    return {"setters": setters, "wins": wins, "drifted": found.drifted, "exists": found.exists}
 
 
 def rule_document(rule: Rule) -> dict[str, Any]:

@@ -1,12 +1,14 @@
 """Explains a rule, or a key that rules set, with the values of this host (or of a captured one)."""
 
 from collections.abc import Mapping, Sequence
+from typing import NoReturn
 
 import click
 
 from advisor.commands._given import given_options
 from advisor.commands._job import job_options, job_told
 from advisor.commands._pages import Explained, Key
+from advisor.derived.configured import Configuration, Configured, setting_of
 from advisor.model.snapshot import Snapshot
 from advisor.rulebook.rule import Rule
 
@@ -34,9 +36,10 @@ def command(
     quiet: bool,
     no_color: bool,
 ) -> int:
-    """Explains RULE (pcie/link-narrower-than-card) or KEY (vm.swappiness, NCCL_IB_HCA ...).
+    """Explains RULE (pcie/link-narrower-than-card) or KEY (vm.swappiness, nvme.io_timeout, NCCL_IB_HCA ...).
 
-    Shows when the rule fails, why, what to do, its sources, and what it says of this host.
+    Shows when the rule fails, why, what to do, its sources, and what it says of this host; of a key, the value in
+    force, every file and line that sets it, and which of them wins.
     """
     import json
 
@@ -46,31 +49,56 @@ def command(
     from advisor.commands._snapshot import derive, snapshot_from
 
     every = loaded(rules)
-    about, target = _named(name, every)
+    named = _named(name, every)
     snapshot, _ = snapshot_from(root, facts, given)
-    explained = _explained(about, target, derive(snapshot, job_told(snapshot, ranks, data, checkpoints)))
+    snapshot = derive(snapshot, job_told(snapshot, ranks, data, checkpoints))
+    about, target = named or ([], _on_this_host(name, snapshot) or _refused(name, every))
+    explained = _explained(about, target, snapshot)
     if not quiet:
         document = json.dumps(as_document(explained), indent=1, sort_keys=True) + "\n" if form == "json" else None
         click.echo(document or as_text(explained, look_at(no_color)), nl=False)
     return 0
 
 
-def _named(name: str, every: Sequence[Rule]) -> tuple[list[Rule], tuple[str, str] | None]:
-    """The rules of that name, or those that set the key of that name, with its target and key. Raises InputError."""
+def _named(name: str, every: Sequence[Rule]) -> tuple[list[Rule], tuple[str, str] | None] | None:
+    """The rules of that name, or those that set the key of that name, with its target and key."""
+    found = [rule for rule in every if name in (rule.id, rule.id.partition("/")[2])]
+    if found:
+        return found, None
+    wanted = sorted((target, key) for target, key in _keys(every) if name in (key, f"{target}:{key}"))
+    return ([rule for rule in every if any(_sets(rule, *one) for one in wanted)], wanted[0]) if wanted else None
+
+
+def _keys(every: Sequence[Rule]) -> set[tuple[str, str]]:
+    return {(s.entry.target, s.entry.key) for rule in every for s in rule.settings}
+
+
+def _on_this_host(name: str, snapshot: Snapshot) -> tuple[str, str] | None:
+    """Target and key, when the host has a value for it or a file that sets it."""
+    from advisor.targets._base import load_targets
+
+    for kind in ("sysctl", "modprobe"):
+        key = name.removeprefix(f"{kind}:")
+        target = load_targets()[kind]
+        if _configured(kind, key, snapshot) or (not target.wrong(key, "1") and target.seen(snapshot, key).text):
+            return kind, key
+    return None
+
+
+def _configured(target: str, key: str, snapshot: Snapshot) -> Configured | None:
+    found = snapshot.get(Configuration) or Configuration()
+    return setting_of({"sysctl": found.sysctl, "modprobe": found.modules}.get(target), key)
+
+
+def _refused(name: str, every: Sequence[Rule]) -> NoReturn:
+    """Raises InputError with the nearest name."""
     from advisor.errors import InputError
     from advisor.inputs import printable
     from advisor.rulebook.language_compiler import nearest
 
-    found = [rule for rule in every if name in (rule.id, rule.id.partition("/")[2])]
-    if found:
-        return found, None
-    keys = {(s.entry.target, s.entry.key) for rule in every for s in rule.settings}
-    wanted = sorted((target, key) for target, key in keys if name in (key, f"{target}:{key}"))
-    if not wanted:
-        known = {rule.id for rule in every} | {rule.id.partition("/")[2] for rule in every} | {key for _, key in keys}
-        hint = nearest(name, sorted(known)) or "; see advisor rules list"
-        raise InputError(f"there is no rule, and no key that a rule sets, called {printable(name)!r}{hint}")
-    return [rule for rule in every if any(_sets(rule, *one) for one in wanted)], wanted[0]
+    known = {rule.id for rule in every} | {rule.id.partition("/")[2] for rule in every}
+    hint = nearest(name, sorted(known | {key for _, key in _keys(every)})) or "; see advisor rules list"
+    raise InputError(f"there is no rule, and no key that a rule or this host sets, called {printable(name)!r}{hint}")
 
 
 def _sets(rule: Rule, target: str, key: str) -> bool:
@@ -84,4 +112,7 @@ def _explained(about: Sequence[Rule], target: tuple[str, str] | None, snapshot: 
     report = evaluate(about, snapshot)
     if target is None:
         return Explained(about, report)
-    return Explained(about, report, Key(*target, load_targets()[target[0]].seen(snapshot, target[1])))
+    kind = load_targets()[target[0]]
+    files = tuple(kind.set_by(snapshot, target[1]))
+    key = Key(*target, kind.seen(snapshot, target[1]), _configured(*target, snapshot), files)
+    return Explained(about, report, key)

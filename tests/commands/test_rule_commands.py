@@ -7,6 +7,7 @@ import pytest
 
 from advisor.cli import run
 from advisor.data import rules_folder
+from tests.trees import write_tree
 
 RULE = """\
 title: A test machine swaps
@@ -173,8 +174,40 @@ def test_explain_shows_a_key_and_every_rule_that_sets_it(
         "seen": "60",
         "path": "/proc/sys/vm/swappiness",
         "note": "",
+        "setters": [],
+        "wins": None,
+        "drifted": None,
+        "exists": None,
     }
     assert "site/test-swappiness" in [rule["id"] for rule in page["rules"]]
+
+
+def test_explain_tells_who_sets_a_key_and_who_wins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {
+        "/proc/sys/vm/swappiness": "60\n",
+        "/usr/lib/sysctl.d/10-x.conf": "vm.swappiness=30\n",
+        "/etc/sysctl.d/50-\x1b[31m.conf": "# x\nvm.swappiness=1\n",
+    }
+    write_tree(tmp_path, files)
+    assert run(["explain", "vm.swappiness", "--root", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "  /usr/lib/sysctl.d/10-x.conf:1 sets 30\n" in shown
+    assert ".conf:2 sets 1, wins\nThe value in force is another one" in shown
+    assert "\x1b" not in shown
+    run(["explain", "sysctl:vm.swappiness", "--root", str(tmp_path), "--format", "json"])
+    key = json.loads(capsys.readouterr().out)["key"]
+    assert (key["wins"], key["drifted"], [one["value"] for one in key["setters"]]) == (1, True, ["30", "1"])
+
+
+@pytest.mark.parametrize("name", ["nvme.io_queue_depth", "modprobe:nvme.io_queue_depth"])
+def test_explain_takes_a_key_that_no_rule_but_this_host_sets(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_tree(tmp_path, {"/etc/modprobe.d/a.conf": "options nvme io_queue_depth=512\n"})
+    assert run(["explain", name, "--root", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "  /etc/modprobe.d/a.conf:1 sets 512, wins\n" in shown
+    assert "No rule of advisor sets it." in shown
 
 
 def test_an_unknown_name_is_answered_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
