@@ -9,6 +9,7 @@ import re
 from advisor.model.setting import Scope, Value
 from advisor.model.snapshot import Snapshot
 from advisor.probes.limits import ORIGIN, Limits
+from advisor.probes.pam_limits import PamLimit, PamLimits
 from advisor.probes.sysctl import Sysctl
 from advisor.targets._base import Seen, SetBy
 from advisor.targets._host import not_seen
@@ -89,8 +90,23 @@ def cannot_take(snapshot: Snapshot, key: str, value: Value) -> str | None:
 
 
 def set_by(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
-    """Nothing: what limits.conf and limits.d say is not among the facts yet."""
-    return ()
+    """Lines of limits.conf and limits.d that set this half of the limit, or both, for the same people."""
+    domain, kind, item = key.split("/")
+    limits = snapshot.get(PamLimits)
+    return tuple(
+        SetBy(_text(line), line.path, line.line)
+        for line in (limits.lines if limits else None) or ()
+        if line.item == item and _domain(line) == domain and (kind == "-" or line.type in (kind, "-"))
+    )
+
+
+def _domain(line: PamLimit) -> str | None:
+    """Whom a line is for; facts from a file have lost the names of users and groups."""
+    return line.domain or {"everyone": "*"}.get(line.kind, "root" if line.root else None)
+
+
+def _text(line: PamLimit) -> str:
+    return UNLIMITED if line.unlimited else line.value
 
 
 def _most_files(snapshot: Snapshot) -> int:

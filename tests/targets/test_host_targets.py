@@ -13,6 +13,7 @@ from advisor.planning.merge import plan
 from advisor.planning.render import render
 from advisor.probes.limits import Limits
 from advisor.probes.modules import Module, ModuleOption, Modules, Parameter
+from advisor.probes.pam_limits import PamLimits, parse_limits
 from advisor.probes.sysctl import Sysctl, SysctlLine
 from advisor.targets import dataloader, env, limits, modprobe, sysctl
 from advisor.targets._base import Seen, SetBy, load_targets
@@ -412,3 +413,22 @@ def test_a_hostile_reason_or_value_seen_adds_no_line() -> None:
         ["net.core.default_qdisc = fq"],
     ]
     assert not any(line.endswith("\\") for text in texts.values() for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("key", "places"),
+    [
+        ("*/soft/memlock", ["/etc/security/limits.conf:1", "/etc/security/limits.d/90-advisor.conf:2"]),
+        ("*/hard/memlock", ["/etc/security/limits.conf:1"]),
+        ("*/-/memlock", ["/etc/security/limits.conf:1", "/etc/security/limits.d/90-advisor.conf:2"]),
+        ("root/soft/nofile", ["/etc/security/limits.conf:3"]),
+        ("@hpc/soft/memlock", []),
+    ],
+)
+def test_lines_of_limits_d_are_found_for_the_same_people(key: str, places: list[str]) -> None:
+    first, _, _ = parse_limits("* - memlock 64\n\nroot - nofile 9\n", "/etc/security/limits.conf")
+    second, _, _ = parse_limits("#\n* soft memlock -1\n", "/etc/security/limits.d/90-advisor.conf")
+    pam = PamLimits(lines=tuple(line.model_copy(update={"domain": None}) for line in [*first, *second]))
+    found = limits.set_by(Snapshot(Source(kind="facts"), {"pam_limits": pam}, {}), key)
+    assert [file.place() for file in found] == places
+    assert [file.text for file in found if file.ours] == ["unlimited"] * len([p for p in places if "90-" in p])

@@ -1,0 +1,233 @@
+"""Settings of NCCL and its kin that are in place before a job starts: files, environment, and the vendor's image.
+
+NCCL sets the variables of ``$NCCL_CONF_FILE`` (or else ``~/.nccl.conf``) and then of ``/etc/nccl.conf``, each unless it
+is set already, so the environment wins and of two lines in one file the first. A line is ``NAME=VALUE`` from its first
+column on, and the value is all that follows: blanks, quotes and a # behind it are part of it (src/misc/param.cc,
+measured on 2.32.3).
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
+
+from advisor.host.base import ENVIRONMENT, Host
+from advisor.model.facts import Facts, Private, Seen
+from advisor.probes._collected import Collected
+from advisor.probes._dropins import LIMIT_BYTES, LINE_LIMIT
+from advisor.probes._sysfs import quiet_names, quiet_text
+
+ORIGIN = "/etc/nccl.conf"
+HOME = "/root/.nccl.conf"
+PROFILES = "/etc/profile.d"
+MICROSOFT = "/opt/microsoft"
+KEPT = ("NCCL_", "TORCH_NCCL_", "UCX_", "FI_", "OMP_", "CUDA_", "RCCL_", "OFI_NCCL_")
+_PRIVATE = ("NCCL_COMM_ID", "NCCL_HOSTID")
+"""Names whose values are addresses or names of hosts."""
+_SECRET = ("AUTH", "CREDENTIAL", "JWT", "PASS", "SECRET", "TOKEN")
+_EXPORT = re.compile(r"\s*(?:export\s+)?([A-Z][A-Z0-9_]{2,80})=(\"[^\"]*\"|'[^']*'|[^\s;&|#]*)", re.ASCII)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_VALUE_LIMIT = 1000
+Vendor = Literal["aws-efa", "azure", "gcp-tcpxo", "gcp-gib"]
+SIGNS: tuple[tuple[Vendor, str], ...] = (
+    ("aws-efa", "/opt/amazon/efa"),
+    ("aws-efa", "/opt/amazon/ofi-nccl"),
+    ("aws-efa", "/opt/aws-ofi-nccl"),
+    ("gcp-gib", "/usr/local/gib/scripts/set_nccl_env.sh"),
+    ("gcp-tcpxo", "/var/lib/tcpxo/lib64/nccl-env-profile.sh"),
+    ("gcp-tcpxo", "/usr/local/nvidia/lib64/nccl-env-profile.sh"),
+)
+"""What the vendors' images bring; Azure's is told by its topology files."""
+
+
+class NcclLine(Facts):
+    """One line of a configuration file of NCCL that is no comment."""
+
+    name: Annotated[str | None, "what NCCL takes for the name; none for a line that it cannot split"] = None
+    value: Annotated[str | None, "all behind the =, blanks, quotes and comments too"] = None
+    path: str = ""
+    line: int | None = None
+    defects: Annotated[
+        tuple[str, ...],
+        "why it does not do what it looks like: no =, blank before, export, blank around =, quotes, comment behind",
+    ] = ()
+    counts: Annotated[bool, "nothing that NCCL reads before sets the same name"] = True
+
+
+class ShellLine(Facts):
+    """One variable that a file of ``/etc/profile.d`` or ``/etc/environment`` gives to logins."""
+
+    name: str
+    value: Annotated[str | None, "without its quotes; none for what may be secret"] = None
+    path: str = ""
+    line: int | None = None
+
+
+class Variable(Facts):
+    """One variable in the environment of the reader."""
+
+    name: str
+    value: Annotated[str | None, "none for what may be secret or names a host"] = None
+
+
+class NcclConf(Facts):
+    """What the host, its vendor and this session tell NCCL and the libraries around it."""
+
+    seen: ClassVar[Seen | None] = "own"
+
+    lines: Annotated[tuple[NcclLine, ...] | None, "in the order in which NCCL reads the files"] = None
+    user_file: Annotated[
+        str | None, Private(), "the file that is read before /etc/nccl.conf: $NCCL_CONF_FILE or ~/.nccl.conf"
+    ] = None
+    user_file_read: Annotated[
+        bool | None, "that file was there; unknown for users other than root who have no $NCCL_CONF_FILE"
+    ] = None
+    environment: Annotated[tuple[Variable, ...] | None, "NCCL_, UCX_, FI_, OMP_, CUDA_ ... of this session"] = None
+    logins: Annotated[tuple[ShellLine, ...] | None, "the same names in /etc/environment and /etc/profile.d"] = None
+    vendor: Annotated[
+        Vendor | None, "whose profile for NCCL lies on this host: it knows best, and advice must not override it"
+    ] = None
+    vendor_paths: Annotated[tuple[str, ...] | None, "what tells so"] = None
+
+
+COLLECTED = Collected(
+    folders=((PROFILES, "*.sh"), (MICROSOFT, ""), (f"{MICROSOFT}/n[cd]*", "")),
+    files=(ORIGIN, HOME, "/etc/environment"),
+    there=tuple(path for _, path in SIGNS),
+)
+
+
+def read(host: Host) -> NcclConf:
+    """What is set for NCCL on ``host``."""
+    environment = host.environment()
+    told = (environment or {}).get("NCCL_CONF_FILE")
+    first = told if told else HOME if host.root_user else None
+    own, user_file_read = _own(host, first)
+    lines = _lines(host, first or "", own)
+    vendor, paths = _vendor(host)
+    return NcclConf(
+        origin=ORIGIN,
+        lines=lines,
+        user_file=first,
+        user_file_read=user_file_read,
+        environment=None if environment is None else tuple(_variables(environment)),
+        logins=_logins(host),
+        vendor=vendor,
+        vendor_paths=paths,
+        origins={
+            "user_file": ENVIRONMENT,
+            "user_file_read": ENVIRONMENT,
+            "environment": ENVIRONMENT,
+            "logins": PROFILES,
+            **dict.fromkeys(("vendor", "vendor_paths"), paths[0] if paths else SIGNS[0][1]),
+        },
+    )
+
+
+def _own(host: Host, path: str | None) -> tuple[str | None, bool | None]:
+    """The text of the user's file and whether there is one. Its path may name a user, so it leaves no gap."""
+    if path is None or not path.startswith("/"):
+        return None, None
+    known = path in host.gaps
+    text = host.text(path, LIMIT_BYTES)
+    if text is not None:
+        return text, True
+    why = host.gaps[path]
+    if not known:
+        del host.gaps[path]
+    return None, False if why == "absent" else None
+
+
+def _lines(host: Host, user_file: str, own: str | None) -> tuple[NcclLine, ...] | None:
+    text = host.text(ORIGIN, LIMIT_BYTES)
+    if text is None and host.gaps.get(ORIGIN) != "absent" and own is None:
+        return None
+    return counting([*parse_nccl_conf(own or "", user_file), *parse_nccl_conf(text or "", ORIGIN)])
+
+
+def parse_nccl_conf(text: str, path: str) -> tuple[NcclLine, ...]:
+    """The lines of a configuration file of NCCL. Sample: ``NCCL_IB_PCI_RELAXED_ORDERING=1``"""
+    return tuple(
+        _line(raw, path, number)
+        for number, raw in enumerate(text.split("\n"), 1)
+        if raw.strip() and not raw.startswith("#") and len(raw) < LINE_LIMIT
+    )
+
+
+def _line(raw: str, path: str, number: int) -> NcclLine:
+    name, equals, value = raw.partition("=")
+    defects = [] if equals else ["no ="]
+    defects += ["blank before"] if raw[0].isspace() else []
+    defects += ["export"] if name.split()[:1] == ["export"] else []
+    defects += ["blank around ="] if equals and (name != name.rstrip() or value != value.lstrip()) else []
+    defects += ["quotes"] if value.strip()[:1] in ("'", '"') and value.strip() else []
+    defects += ["comment behind"] if re.search(r"\s#", value) else []
+    hidden = any(word in name.upper() for word in (*_SECRET, *_PRIVATE))
+    return NcclLine(
+        origin=path,
+        name=name[:_VALUE_LIMIT] if equals else None,
+        value=None if hidden or not equals else value[:_VALUE_LIMIT],
+        path=path,
+        line=number,
+        defects=tuple(defects),
+    )
+
+
+def counting(lines: list[NcclLine]) -> tuple[NcclLine, ...]:
+    """The lines with which of them NCCL takes: the first of each name."""
+    first: dict[str, int] = {}
+    for number, line in enumerate(lines):
+        if line.name is not None:
+            first.setdefault(line.name, number)
+    return tuple(
+        line if line.name is not None and first[line.name] == number else line.model_copy(update={"counts": False})
+        for number, line in enumerate(lines)
+    )
+
+
+def _variables(environment: Mapping[str, str]) -> list[Variable]:
+    return [
+        Variable(origin=ENVIRONMENT, name=name, value=shown(name, value))
+        for name, value in sorted(environment.items())
+        if name.startswith(KEPT) and _NAME.fullmatch(name)
+    ]
+
+
+def shown(name: str, value: str) -> str | None:
+    """The value, unless its name says that it is secret or that it names a host."""
+    return None if name in _PRIVATE or any(word in name for word in _SECRET) else value[:_VALUE_LIMIT]
+
+
+def _logins(host: Host) -> tuple[ShellLine, ...] | None:
+    names = host.names(PROFILES)
+    if names is None and host.gaps.get(PROFILES) != "absent":
+        return None
+    paths = ["/etc/environment", *(f"{PROFILES}/{name}" for name in names or () if name.endswith(".sh"))]
+    return tuple(line for path in paths for line in parse_exports(quiet_text(host, path) or "", path))
+
+
+def parse_exports(text: str, path: str) -> tuple[ShellLine, ...]:
+    """The plain assignments of known names in a file of shell. Sample: ``export NCCL_NET=gIB``"""
+    found = []
+    for number, raw in enumerate(text.split("\n"), 1):
+        match = _EXPORT.match(raw[:LINE_LIMIT])
+        if match is not None and match[1].startswith(KEPT):
+            value = shown(match[1], match[2].strip("\"'"))
+            found.append(ShellLine(origin=path, name=match[1], value=value, path=path, line=number))
+    return tuple(found)
+
+
+def _vendor(host: Host) -> tuple[Vendor | None, tuple[str, ...] | None]:
+    """Whose image this is, and what tells; nothing known where it could not be looked for."""
+    topologies = tuple(
+        f"{MICROSOFT}/{name}/topo.xml"
+        for name in quiet_names(host, MICROSOFT) or ()
+        if re.match(r"n[cd]", name) and "topo.xml" in (quiet_names(host, f"{MICROSOFT}/{name}") or ())
+    )
+    if topologies:
+        return "azure", topologies
+    there = {path: host.exists(path) for _, path in SIGNS}
+    for vendor, path in SIGNS:
+        if there[path]:
+            return vendor, tuple(one for other, one in SIGNS if other == vendor and there[one])
+    # Nothing there: known where looking was possible, which False says.
+    return None, () if all(one is False for one in there.values()) else None

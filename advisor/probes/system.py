@@ -1,0 +1,103 @@
+"""Clock and distribution: whether the time is kept in step, by what, and which system this is.
+
+Ranks on several nodes compare time stamps (logs, leases, checkpoints); the kernel's own clock source decides what a
+time stamp costs: reading hpet or acpi_pm is hundreds of times slower than tsc.
+https://docs.kernel.org/admin-guide/sysfs-rules.html, https://docs.kernel.org/admin-guide/tainted-kernels.html
+"""
+
+from typing import Annotated, ClassVar
+
+from advisor.host.base import Host
+from advisor.host.fields import read_fields
+from advisor.model.facts import Facts, File, Seen, SeenAs
+from advisor.probes._collected import Collected
+
+ORIGIN = "/"
+SYNCHRONIZED = "/run/systemd/timesync/synchronized"
+OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
+TAINTED = "/proc/sys/kernel/tainted"
+SOURCES = "/sys/devices/system/clocksource/clocksource0"
+TAINTS = (
+    "proprietary module", "module forced in", "kernel out of specification", "module forced out", "machine check",
+    "bad page", "requested by user", "oops or bug", "ACPI table overridden", "warning", "staging driver",
+    "firmware workaround", "module from outside the kernel", "unsigned module", "soft lockup", "live patched",
+    "auxiliary", "randomized structs", "in-kernel test",
+)  # fmt: skip
+"""Meaning of the bits of kernel.tainted, from bit 0 on."""
+
+
+class System(Facts):
+    """Time keeping, and what system this is."""
+
+    seen: ClassVar[Seen | None] = "host"
+
+    timesyncd_synchronized: Annotated[
+        bool | None, SeenAs("masked"), "systemd-timesyncd has set the clock; false says nothing where another one does"
+    ] = None
+    source: Annotated[
+        str | None,
+        File("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "tsc, kvm-clock, hyperv_clocksource_tsc_page, arch_sys_counter; hpet and acpi_pm are slow",
+    ] = None
+    sources: Annotated[
+        str | None,
+        File("sys/devices/system/clocksource/clocksource0/available_clocksource"),
+        "clock sources with blanks between, the best one first",
+    ] = None
+    os_id: Annotated[str | None, SeenAs("own"), "ID of os-release: ubuntu, rhel, sles ..."] = None
+    os_version: Annotated[str | None, SeenAs("own"), "VERSION_ID of os-release"] = None
+    os_like: Annotated[tuple[str, ...] | None, SeenAs("own"), "ID_LIKE of os-release: what it descends from"] = None
+    taints: Annotated[tuple[str, ...] | None, "why the kernel calls itself tainted, in words; () for clean"] = None
+
+
+COLLECTED = Collected(models=((ORIGIN, System),), files=(*OS_RELEASE, TAINTED), there=(SYNCHRONIZED,))
+
+
+def read(host: Host) -> System:
+    """The clock and the distribution of ``host``."""
+    path, text = _os_release(host)
+    values = parse_os_release(text or "")
+    tainted = host.text(TAINTED)
+    taints = None if tainted is None else taints_of(tainted)
+    if tainted is not None and taints is None:
+        host.missed(TAINTED, "unsupported")
+    return read_fields(
+        host,
+        System,
+        ORIGIN,
+        timesyncd_synchronized=host.exists(SYNCHRONIZED),
+        os_id=values.get("ID"),
+        os_version=values.get("VERSION_ID"),
+        os_like=None if text is None else tuple(values.get("ID_LIKE", "").split()),
+        taints=taints,
+        origins={
+            "timesyncd_synchronized": SYNCHRONIZED,
+            "taints": TAINTED,
+            **dict.fromkeys(("os_id", "os_version", "os_like"), path),
+        },
+    )
+
+
+def _os_release(host: Host) -> tuple[str, str | None]:
+    for path in OS_RELEASE:
+        known = path in host.gaps
+        text = host.text(path)
+        if text is not None:
+            return path, text
+        if path != OS_RELEASE[0] and not known:
+            host.gaps.pop(path, None)
+    return OS_RELEASE[0], None
+
+
+def parse_os_release(text: str) -> dict[str, str]:
+    """The variables of an os-release file. Samples: ``ID=ubuntu``, ``VERSION_ID="22.04"``"""
+    pairs = (line.strip().partition("=") for line in text.split("\n"))
+    return {name: value.strip("\"'")[:100] for name, equals, value in pairs if equals and not name.startswith("#")}
+
+
+def taints_of(text: str) -> tuple[str, ...] | None:
+    """The reasons behind kernel.tainted; bits without a known meaning by number. Sample: ``12289``"""
+    if not (text.isascii() and text.isdigit() and len(text) <= 20):
+        return None
+    bits = [bit for bit in range(64) if int(text) >> bit & 1]
+    return tuple(TAINTS[bit] if bit < len(TAINTS) else f"bit {bit}" for bit in bits)
