@@ -123,7 +123,7 @@ class Host(ABC):
 
     @abstractmethod
     def nvml(self) -> Mapping[str, object] | None:
-        """NVML's answers as plain JSON (see `advisor.host.nvml`); the gap stands under ``nvml``."""
+        """NVML's answers, or its reason to give none, as plain JSON (see `advisor.host.nvml`); gap: `NVML`."""
 
     def again(self) -> Again | None:
         """The second reading that came with a captured machine; a live one is to be read again instead."""

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from advisor.host.base import ENVIRONMENT, NVML, Host, command_origin
+from advisor.host.nvml import FAILURES
+from advisor.host.states import named_state
 from advisor.model.facts import Facts, SeenAs, Volatile
 from advisor.probes._collected import Collected
 from advisor.probes._given import KINDS, SMI_XML, Disagreement, disagreement, filled
@@ -22,6 +24,7 @@ VERSION = "/proc/driver/nvidia/version"
 PROC_GPUS = "/proc/driver/nvidia/gpus"
 SMI = ("nvidia-smi", "-q", "-x")
 """Asked where a driver is and NVML gives no answer: a collector can start programs, but not ask a library."""
+CONFIDENTIAL = f"{NVML}/confidential_compute"
 KFD = "/dev/kfd"
 """What programs on AMD GPUs open."""
 SMI_COARSE = {
@@ -78,7 +81,7 @@ def read(host: Host) -> Gpu:
     """The GPUs of ``host``."""
     text = host.text(VERSION)
     version, is_open = parse_version(text or "")
-    answers = host.nvml()
+    answers, failure = _nvml(host)
     if answers is None:
         gpus = _from_bus(host)
         values: dict[str, Any] = {"source": "pci", "driver_version": version}
@@ -88,11 +91,13 @@ def read(host: Host) -> Gpu:
         values = {
             "source": NVML,
             "driver_version": told if isinstance(told, str) else version,
-            "cuda_version": answers.get("cuda_version"),
+            "cuda_version": _word(answers.get("cuda_version")),
+            "nvml_version": _word(answers.get("nvml_version")),
+            "confidential_compute": _yes_or_no(host, answers),
             "peers": told_peers(host, answers),
         }
     told_by_smi: dict[str, str] = {}
-    for origin, given in _smi_answers(host, ask=bool(text) and answers is None):
+    for origin, given in _smi_answers(host, ask=bool(text) and answers is None and failure != "timed out"):
         gpus, fields = _with_smi(host, origin, given, gpus, values)
         told_by_smi |= fields
     count = None if gpus is None else len(gpus)
@@ -101,15 +106,44 @@ def read(host: Host) -> Gpu:
         gpus=gpus,
         count=count,
         visible_count=_visible(host, gpus),
+        nvml_failure=failure,
         open_kernel_module=is_open,
         **values,
         origins={
             "open_kernel_module": VERSION,
+            "confidential_compute": CONFIDENTIAL,
             **({} if answers else {"driver_version": VERSION, "gpus": PCI_DEVICES, "count": PCI_DEVICES}),
             "visible_count": ENVIRONMENT,
             **told_by_smi,
         },
     )
+
+
+def _nvml(host: Host) -> tuple[Mapping[str, object] | None, str | None]:
+    """NVML's answers and why there are none or not all."""
+    answers = host.nvml()
+    if answers is None:
+        return None, None
+    told = answers.get("failure")
+    failure = str(told) if told in FAILURES else "error" if told is not None else None
+    if failure is not None and "gpus" not in answers:
+        host.missed(NVML, named_state(str(answers.get("state"))) or "error")
+        return None, failure
+    return answers, failure
+
+
+def _word(told: object) -> str | None:
+    return told if isinstance(told, str) else None
+
+
+def _yes_or_no(host: Host, answers: Mapping[str, object]) -> bool | None:
+    """Whether GPUs keep secrets from the host; its gap is that of the field."""
+    told, gaps = answers.get("confidential_compute"), answers.get("gaps")
+    if isinstance(told, bool):
+        return told
+    state = gaps.get("confidential_compute", "not captured") if isinstance(gaps, dict) else "not captured"
+    host.missed(CONFIDENTIAL, named_state(str(state)) or "error")
+    return None
 
 
 def parse_version(text: str) -> tuple[str | None, bool | None]:

@@ -8,6 +8,7 @@ import pytest
 from advisor.host.base import Host
 from advisor.model.facts import evidence_path
 from advisor.probes._gpu_models import GpuDevice
+from advisor.probes._gpu_nvml import clock_reasons
 from advisor.probes.gpu import parse_model, parse_version, parse_visible, read
 from tests.trees import ALL_ABSENT, write_capture, write_tree
 
@@ -66,6 +67,87 @@ def test_pairs_tell_whether_memory_can_be_shared(tmp_path: Path) -> None:
     (peer,) = read(host).peers or ()
     assert (peer.a, peer.b, peer.read, peer.write, peer.nvlink) == (0, 1, True, False, None)
     assert host.gaps[evidence_path(peer, "nvlink")] == "unsupported"
+
+
+def test_what_a_pair_lacks_has_its_reason(tmp_path: Path) -> None:
+    pair = {"a": 0, "b": 1, "read": 4, "write": 6, "nvlink": 5, "atomics": 0, "common_ancestor": 50, "gaps": {}}
+    host = with_nvml(tmp_path, answers(answer(0), answer(1), p2p=[pair]))
+    (peer,) = read(host).peers or ()
+    assert (peer.read, peer.read_refusal, peer.common_ancestor, peer.atomics) == (False, "disabled", "SYS", True)
+    # 6 is NVML_P2P_STATUS_UNKNOWN.
+    assert peer.write is None
+    assert host.gaps[evidence_path(peer, "write")] == "unsupported"
+
+
+def test_reasons_for_low_clocks_have_names_and_times_have_units(tmp_path: Path) -> None:
+    told = answer(0, throttle_reasons=0x44, power_throttle_nanoseconds=1_500_000_000, power_limit_milliwatts=650_500)
+    (gpu,) = read(with_nvml(tmp_path, answers(told))).gpus or ()
+    assert (gpu.throttle_reasons, gpu.throttle_names) == (0x44, ("sw_power_cap", "hw_thermal_slowdown"))
+    assert (gpu.power_throttle_seconds, gpu.power_limit_watts) == (1.5, 650.5)
+
+
+@pytest.mark.parametrize(
+    ("bits", "names"), [(0, ()), (1, ("gpu_idle",)), (0x1000 | 0x80, ("hw_power_brake_slowdown",))]
+)
+def test_bits_of_clock_reasons(bits: int, names: tuple[str, ...]) -> None:
+    assert clock_reasons(bits) == names
+
+
+def test_links_are_told_one_by_one(tmp_path: Path) -> None:
+    links = [
+        {"number": 0, "active": True, "version": 7, "remote_kind": "switch", "crc_flit_errors": 5, "gaps": {}},
+        {"number": 2, "active": False, "version": None, "gaps": {"version": "unsupported"}},
+    ]
+    host = with_nvml(tmp_path, answers(answer(0, nvlinks=links, nvlinks_active=1)))
+    (gpu,) = read(host).gpus or ()
+    up, down = gpu.nvlinks or ()
+    assert (up.number, up.active, up.remote_kind, up.crc_flit_errors) == (0, True, "switch", 5)
+    assert (down.number, down.active, down.version) == (2, False, None)
+    assert host.gaps[evidence_path(down, "version")] == "unsupported"
+
+
+def test_what_an_older_advisor_did_not_ask_is_not_captured(tmp_path: Path) -> None:
+    host = with_nvml(tmp_path, answers(answer(0, name="NVIDIA H200", power_limits_milliwatts=[1, 2])))
+    facts = read(host)
+    (gpu,) = facts.gpus or ()
+    assert (gpu.name, gpu.bar1_total_bytes, gpu.nvlinks, gpu.fabric_state) == ("NVIDIA H200", None, None, None)
+    for field in ("bar1_total_bytes", "nvlinks", "fabric_state", "throttle_names"):
+        assert host.gaps[evidence_path(gpu, field)] == "not captured"
+    assert host.gaps[evidence_path(facts, "confidential_compute")] == "not captured"
+
+
+def test_what_does_not_fit_is_an_error_of_its_field_alone(tmp_path: Path) -> None:
+    odd = answer(0, name=["x"], memory_total_bytes="many", persistence_mode=True, nvlinks=[{"number": "?"}, 7])
+    host = with_nvml(tmp_path, answers(odd, {"index": "1"}, p2p=[{"a": 0}, 5], cuda_version=7, confidential_compute=1))
+    facts = read(host)
+    (gpu,) = facts.gpus or ()
+    assert (gpu.name, gpu.memory_total_bytes, gpu.persistence_mode, gpu.nvlinks) == (None, None, True, ())
+    assert host.gaps[evidence_path(gpu, "name")] == host.gaps[evidence_path(gpu, "memory_total_bytes")] == "error"
+    assert (facts.peers, facts.cuda_version, facts.confidential_compute) == ((), None, None)
+
+
+@pytest.mark.parametrize(
+    ("told", "failure", "gap"),
+    [
+        ({"failure": "version mismatch", "state": "error", "number": 18}, "version mismatch", "error"),
+        ({"failure": "no driver", "state": "absent", "number": 9}, "no driver", "absent"),
+        ({"failure": 7, "state": None}, "error", "error"),
+    ],
+    ids=["library and driver differ", "no driver", "odd"],
+)
+def test_why_nvml_gave_nothing_is_told(tmp_path: Path, told: dict[str, Any], failure: str, gap: str) -> None:
+    host = write_capture(tmp_path, bus(), nvml=told, environment={})
+    facts = read(host)
+    assert (facts.nvml_failure, facts.source, facts.count) == (failure, "pci", 2)
+    assert host.gaps["nvml"] == gap
+
+
+def test_gpus_that_answered_count_though_one_hangs(tmp_path: Path) -> None:
+    silent = {"index": 1, "lost": None, "name": None, "gaps": {"name": "timed out", "lost": "timed out"}}
+    host = with_nvml(tmp_path, answers(answer(0, name="NVIDIA H200"), silent, failure="timed out"))
+    facts = read(host)
+    assert (facts.nvml_failure, facts.source, facts.count) == ("timed out", "nvml", 2)
+    assert host.gaps["nvml/1/name"] == "timed out"
 
 
 def test_the_environment_takes_gpus_away(tmp_path: Path) -> None:
