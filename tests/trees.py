@@ -29,7 +29,10 @@ def write_link(folder: Path, path: str, target: str) -> None:
     place.symlink_to(target)
 
 
-ALL_ABSENT = ("/sys", "/proc", "/etc", "/run", "/usr", "/lib", "/dev", "/.dockerenv", "/.singularity.d")
+ALL_ABSENT = (
+    *("/sys", "/proc", "/etc", "/run", "/usr", "/lib", "/dev", "/opt", "/var", "/root"),
+    *("/.dockerenv", "/.singularity.d"),
+)
 """Where nothing is but what a capture holds."""
 
 
