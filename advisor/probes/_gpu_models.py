@@ -69,7 +69,6 @@ class GpuDevice(Facts):
     ] = None
     lost: Annotated[bool | None, File("lost"), "has fallen off the bus"] = None
     reset_required: Annotated[bool | None, File("reset_required"), "answers nothing until it is reset"] = None
-    excluded: Annotated[bool | None, "the driver was told to leave it alone"] = None
     recovery_action: Annotated[
         str | None,
         File("recovery_action"),
