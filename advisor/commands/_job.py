@@ -16,10 +16,14 @@ _Command = TypeVar("_Command", bound=Callable[..., object])
 
 
 def job_options(command: _Command) -> _Command:
-    """Adds the options that say what the job is: ``--ranks``, ``--data``, ``--checkpoints``."""
+    """Adds the options that say what the job is: ``--ranks``, ``--workers``, ``--bound``, ``--data``, ...."""
     paths = "Facts about its file system decide some rules."
     click.option("--checkpoints", metavar="PATH", help=f"Where the job writes its checkpoints. {paths}")(command)
     click.option("--data", metavar="PATH", help=f"Where the job reads its data. {paths}")(command)
+    told = "Whether the launcher binds each rank to the NUMA node of its GPU."
+    click.option("--bound/--unbound", default=None, help=told)(command)
+    told = "DataLoader workers of each rank, as the job is started now."
+    click.option("--workers", type=click.IntRange(0, 65536), metavar="N", help=told)(command)
     ranks = click.IntRange(1, 4096)
     click.option("--ranks", type=ranks, metavar="N", help="Training processes on this node (default: its GPUs).")(
         command
@@ -34,10 +38,18 @@ def job_of(snapshot: Snapshot, ranks: int | None, data_path: str | None = None, 
     return Job(origin="the command line", origins=origins, ranks=count, data_path=data_path, output_path=output_path)
 
 
-def job_told(snapshot: Snapshot, ranks: int | None, data: str | None = None, checkpoints: str | None = None) -> Job:
+def job_told(
+    snapshot: Snapshot,
+    ranks: int | None,
+    data: str | None = None,
+    checkpoints: str | None = None,
+    workers: int | None = None,
+    bound: bool | None = None,
+) -> Job:
     """The job that the options of `job_options` tell. Raises InputError for a path that cannot be meant."""
     here = snapshot.source.kind == "live"
-    return job_of(snapshot, ranks, _path("--data", data, here), _path("--checkpoints", checkpoints, here))
+    job = job_of(snapshot, ranks, _path("--data", data, here), _path("--checkpoints", checkpoints, here))
+    return job.model_copy(update={"workers": workers, "bound": bound})
 
 
 def _one_for_each_gpu(snapshot: Snapshot) -> tuple[int, str]:

@@ -38,6 +38,8 @@ def command(
     sample: float | None,
     given: Mapping[str, str],
     ranks: int | None,
+    workers: int | None,
+    bound: bool | None,
     data: str | None,
     checkpoints: str | None,
     rules: Sequence[str],
@@ -60,7 +62,7 @@ def command(
 
     every, accepted = loaded(rules), read_waivers(waivers)  # what is wrong in them is told before the host is read
     snapshot, defects = snapshot_from(root, facts, given, sample=sample)
-    snapshot = derive(snapshot, job_told(snapshot, ranks, data, checkpoints))
+    snapshot = derive(snapshot, job_told(snapshot, ranks, data, checkpoints, workers, bound))
     report = after_waivers(evaluate(every, snapshot), accepted, rules)
     if not quiet:
         click.echo(unit("reports", form).text(report, snapshot, None, look_at(no_color)), nl=False)

@@ -29,6 +29,8 @@ def command(
     facts: str | None,
     given: Mapping[str, str],
     ranks: int | None,
+    workers: int | None,
+    bound: bool | None,
     data: str | None,
     checkpoints: str | None,
     rules: Sequence[str],
@@ -51,7 +53,7 @@ def command(
     every = loaded(rules)
     named = _named(name, every)
     snapshot, _ = snapshot_from(root, facts, given)
-    snapshot = derive(snapshot, job_told(snapshot, ranks, data, checkpoints))
+    snapshot = derive(snapshot, job_told(snapshot, ranks, data, checkpoints, workers, bound))
     about, target = named or ([], _on_this_host(name, snapshot) or _refused(name, every))
     explained = _explained(about, target, snapshot)
     if not quiet:

@@ -41,6 +41,8 @@ def command(
     given: Mapping[str, str],
     out: str,
     ranks: int | None,
+    workers: int | None,
+    bound: bool | None,
     data: str | None,
     checkpoints: str | None,
     wishes: Sequence[str],
@@ -59,7 +61,7 @@ def command(
     own = [requested(wish, targets) for wish in wishes]
     accepted = read_waivers(waivers)
     snapshot, defects = snapshot_from(root, facts, given)
-    snapshot = derive(snapshot, job_told(snapshot, ranks, data, checkpoints))
+    snapshot = derive(snapshot, job_told(snapshot, ranks, data, checkpoints, workers, bound))
     report, measured = after_waivers(evaluated(snapshot, rules), accepted, rules), earlier_measurement(out)
     made = plan([*asked_by(report, snapshot), *measured.settings, *own], snapshot, targets)
     written = assemble(

@@ -1,9 +1,10 @@
-"""Whether what two PCI devices send each other takes the direct way through the switch between them."""
+"""Which way what two PCI devices send each other takes: directly through the switch between them, or over NVLink."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from advisor.model.facts import evidence_path
+from advisor.probes.gpu import Gpu
 from advisor.probes.pci import Device
 
 _REDIRECTING = {"request_redirect", "completion_redirect", "egress_control"}
@@ -66,3 +67,23 @@ def _origin(address: str, bridges: Mapping[str, Device]) -> str:
     if bridge is None or bridge.config is None:
         return f"/sys/bus/pci/devices/{address}/config"
     return evidence_path(bridge.config, "acs_on")
+
+
+def nvlinked(gpu: Gpu | None) -> dict[tuple[str, str], tuple[bool, str]]:
+    """Whether two GPUs, by their addresses, talk over NVLink, and what tells it; both ways, and only where it is known.
+
+    What the driver says of the two counts. Where it says nothing, a GPU without any link settles it.
+    """
+    gpus = (gpu.gpus if gpu is not None else None) or ()
+    found: dict[tuple[str, str], tuple[bool, str]] = {}
+    for one in gpus:
+        for other in gpus:
+            bare = next((each for each in (one, other) if each.nvlinks_active == 0), None)
+            if one is not other and bare is not None and one.pci_address and other.pci_address:
+                found[one.pci_address, other.pci_address] = False, evidence_path(bare, "nvlinks_active")
+    addresses = {one.index: one.pci_address for one in gpus}
+    for peer in (gpu.peers if gpu is not None else None) or ():
+        a, b = addresses.get(peer.a), addresses.get(peer.b)
+        if a and b and peer.nvlink is not None:
+            found[a, b] = found[b, a] = peer.nvlink, evidence_path(peer, "nvlink")
+    return found

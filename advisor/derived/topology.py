@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from advisor.derived._given_places import Told, told_by
-from advisor.derived._peers import way_between
+from advisor.derived._peers import nvlinked, way_between
 from advisor.model.facts import Facts, GapState, Root, evidence_path
 from advisor.probes._cpulist import parse_cpulist
 from advisor.probes._given import Disagreement, disagreement
@@ -41,6 +41,7 @@ class Pair(Facts):
     ] = None
     acs_redirecting: Annotated[tuple[str, ...] | None, Root(), "PCI addresses of the bridges that do"] = None
     links: Annotated[int | None, "NVLinks or xGMI links between them, as a given file tells"] = None
+    nvlink: Annotated[bool | None, "two GPUs that talk over NVLink or xGMI"] = None
 
 
 class GpuPlace(Facts):
@@ -66,6 +67,11 @@ class Topology(Facts):
     numa_nodes_with_nics: tuple[int, ...] | None = None
     numa_nodes_with_nvmes: tuple[int, ...] | None = None
     gpus_without_numa_node: Annotated[int | None, "GPUs whose NUMA node nothing tells"] = None
+    acs_redirecting: Annotated[
+        tuple[str, ...] | None,
+        Root(),
+        "PCI addresses of bridges that send up what a GPU exchanges with a GPU or network card below the same switch",
+    ] = None
     disagreements: Annotated[
         tuple[Disagreement, ...] | None, "where a given file says otherwise; the distance by the host is kept"
     ] = None
@@ -92,7 +98,8 @@ def derive(
     pairs = [_pair(a, "gpu", b, bridges) for number, a in enumerate(gpus) for b in gpus[number + 1 :]]
     pairs += [_pair(gpu, kind, other, bridges) for gpu in gpus for kind, other in others]
     differing = tuple(one for pair in pairs if (one := _difference(pair, told)))
-    pairs = [_pair_with(pair, told) for pair in pairs]
+    links = nvlinked(gpu)
+    pairs = [_over_nvlink(_pair_with(pair, told), links) for pair in pairs]
     cards = _rdma_cards(rdma, by_kind["nic"])
     places = tuple(_place_with(_place(gpu, cards, by_kind["nvme"], pairs, numa), told) for gpu in gpus)
     return Topology(
@@ -103,6 +110,7 @@ def derive(
         numa_nodes_with_nics=_nodes([_node(nic, told.nics) for nic in by_kind["nic"]]),
         numa_nodes_with_nvmes=_nodes([nvme.device.near_numa_node for nvme in by_kind["nvme"]]),
         gpus_without_numa_node=sum(place.numa_node is None for place in places),
+        acs_redirecting=_redirecting(pairs),
         disagreements=differing if told.gpus else None,
     )
 
@@ -122,6 +130,24 @@ def _pair_with(pair: Pair, told: Told) -> Pair:
     distance, origin = told.distances[pair.a, pair.b]
     origins = {**pair.origins, "distance": origin}
     return pair.model_copy(update={"distance": distance, "links": links, "origins": origins})
+
+
+def _over_nvlink(pair: Pair, links: Mapping[tuple[str, str], tuple[bool, str]]) -> Pair:
+    """``pair`` with whether it talks over NVLink: as the driver says, else as a file does."""
+    nvlink, origin = links.get((pair.a, pair.b), (None, ""))
+    if nvlink is None and pair.links is not None:
+        nvlink, origin = pair.links > 0, pair.origins.get("links", pair.origin)
+    if nvlink is None or pair.b_kind != "gpu":
+        return pair
+    return pair.model_copy(update={"nvlink": nvlink, "origins": {**pair.origins, "nvlink": origin}})
+
+
+def _redirecting(pairs: Sequence[Pair]) -> tuple[str, ...] | None:
+    """The bridges that redirect between GPUs and what is below the same switch; unknown where one pair's are."""
+    near = [pair for pair in pairs if pair.distance in ("PIX", "PXB") and pair.b_kind in ("gpu", "nic")]
+    if any(pair.acs_redirecting is None for pair in near):
+        return None
+    return tuple(sorted({bridge for pair in near for bridge in pair.acs_redirecting or ()}))
 
 
 def _place_with(place: GpuPlace, told: Told) -> GpuPlace:

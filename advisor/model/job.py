@@ -9,10 +9,20 @@ class Job(Facts):
     """The job to be configured. ``origin`` says where a value comes from (``--ranks``, ``visible GPUs`` ...)."""
 
     origins: dict[str, str] = Field(
-        default_factory=lambda: {"ranks": "--ranks", "data_path": "--data", "output_path": "--checkpoints"}
+        default_factory=lambda: {
+            "ranks": "--ranks",
+            "workers": "--workers",
+            "bound": "--bound",
+            "data_path": "--data",
+            "output_path": "--checkpoints",
+        }
     )
     ranks: int | None = None
     """Training processes on this node."""
+    workers: int | None = None
+    """DataLoader workers of each rank, as the job is started now."""
+    bound: bool | None = None
+    """The launcher binds each rank to the NUMA node of its GPU."""
     data_path: str | None = None
     """Absolute path of the data set on the host, links resolved."""
     output_path: str | None = None

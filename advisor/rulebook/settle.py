@@ -7,7 +7,7 @@ from advisor.model.snapshot import Snapshot
 from advisor.rulebook.language_values import Missing
 
 _COMMAND = "command: "
-_OPTIONS = ("--ranks", "--data", "--checkpoints")
+_OPTIONS = ("--ranks", "--workers", "--data", "--checkpoints")
 """Evidence paths of what the operator tells of the job."""
 _PACKAGES = {"storcli64": "storcli or perccli", "nvme": "nvme-cli"}
 """What brings a program that has another name."""
@@ -28,6 +28,8 @@ def settling(missing: Iterable[Missing], snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def _settles(missing: Missing, snapshot: Snapshot) -> str:
+    if missing.path == "--bound":
+        return "give --bound or --unbound"
     if missing.path in _OPTIONS:
         return f"give {missing.path}"
     if missing.gap == "not read":

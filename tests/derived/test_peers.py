@@ -6,7 +6,9 @@ from advisor.derived._peers import bridges_between
 from advisor.derived.topology import Pair, derive
 from advisor.host.pci_space import parse_space
 from advisor.model.facts import evidence_path
+from advisor.probes._gpu_models import GpuDevice, Peer
 from advisor.probes._pci_config import decode_config
+from advisor.probes.gpu import Gpu
 from advisor.probes.pci import Device, Pci
 from tests.pci_spaces import acs, express, pci_space
 
@@ -105,3 +107,39 @@ def test_bridges_between(a: tuple[str, ...], b: tuple[str, ...], between: tuple[
 
 def _later(a: tuple[str, ...], b: tuple[str, ...], of: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(bridge for bridge in of[:-1] if not (bridge in a and bridge in b))
+
+
+TWO_GPUS = (endpoint("gpu", "root", "up", "one", "gpu"), endpoint("gpu", "root", "up", "two", "gpu2"))
+
+
+@pytest.mark.parametrize(
+    ("links", "peers", "expected"),
+    [
+        ((18, 18), (Peer(a=0, b=1, nvlink=True),), True),
+        ((2, 2), (Peer(a=1, b=0, nvlink=False),), False),
+        ((0, 18), (), False),
+        ((18, 0), (), False),
+        ((18, 18), (), None),
+        ((None, 18), (Peer(a=0, b=1),), None),
+        ((18, 18), (Peer(a=0, b=7, nvlink=True),), None),
+    ],
+    ids=["told", "links to others only", "without", "the other without", "to whom nobody says", "not known", "a third"],
+)
+def test_gpus_over_nvlink(links: tuple[int | None, int | None], peers: tuple[Peer, ...], expected: bool | None) -> None:
+    gpus = tuple(
+        GpuDevice(index=at, pci_address=name, nvlinks_active=count)
+        for at, (name, count) in enumerate(zip(("gpu", "gpu2"), links, strict=True))
+    )
+    (found,) = derive(Pci(devices=TWO_GPUS), None, None, {}, Gpu(gpus=gpus, peers=peers)).pairs or ()
+    assert found.nvlink is expected
+
+
+def test_without_a_driver_nobody_knows_of_nvlink() -> None:
+    assert pair(*TWO_GPUS).nvlink is None
+
+
+def test_bridges_that_redirect_are_listed_once() -> None:
+    devices = (*TWO_GPUS, NIC, bridge("one", REDIRECTS), bridge("two", ENDS_DIRECT))
+    assert derive(Pci(devices=devices), None, None, {}).acs_redirecting == ("one",)
+    assert derive(Pci(devices=(*devices[:4], bridge("two", None))), None, None, {}).acs_redirecting is None
+    assert derive(Pci(devices=(GPU, endpoint("nic", "root2", "nic"))), None, None, {}).acs_redirecting == ()

@@ -276,7 +276,7 @@ def test_a_high_swappiness_with_swap_on_disk_is_lowered(tmp_path: Path) -> None:
 def test_numa_balancing_as_memory_tiering_is_left_alone(tmp_path: Path, value: str, verdict: str) -> None:
     gpus = card("0000:3b:00.0", "0x030200", numa_node="0") | card("0000:af:00.0", "0x030200", numa_node="1")
     host = write_tree(tmp_path, SERVER | two_nodes() | gpus | {"/proc/sys/kernel/numa_balancing": f"{value}\n"})
-    assert verdicts(host, "numa/balancing-with-bound-ranks") == {verdict}
+    assert verdicts(host, "numa/balancing-with-bound-ranks", Job(bound=True)) == {verdict}
 
 
 def test_a_tree_that_says_nothing_gets_no_verdict_but_unknown(tmp_path: Path) -> None:

@@ -8,12 +8,13 @@ import pytest
 
 from advisor.commands._rules import evaluated
 from advisor.commands._snapshot import probe_host
+from advisor.host.captured import open_root
 from advisor.model.finding import Report
 from advisor.model.job import Job
 from tests.trees import write_capture, write_link
 
 CPU = "/sys/devices/system/cpu"
-JOB = Job(ranks=2, data_path="/data/images", output_path="/ckpt/run1")
+JOB = Job(ranks=1, workers=1, bound=True, data_path="/data/images", output_path="/ckpt/run1")
 GPUS = {"0000:3b:00.0": "0000:3a:00.0", "0000:af:00.0": "0000:ae:00.0"}
 NICS = {"0000:5e:00.0": "0000:5d:00.0", "0000:d8:00.0": "0000:d7:00.0"}
 DRIVE = {"0000:1b:00.0": "0000:1a:00.0"}
@@ -50,6 +51,7 @@ def cpus() -> dict[str, str]:
         folder = f"{CPU}/cpu{number}"
         files |= {f"{folder}/topology/physical_package_id": f"{number // 2}\n", f"{folder}/topology/core_id": "0\n"}
         files |= {f"{folder}/topology/thread_siblings_list": f"{number}\n", f"{folder}/online": "1\n"}
+        files |= {f"{folder}/thermal_throttle/{what}_throttle_count": "3\n" for what in ("core", "package")}
         files[f"{folder}/topology/core_siblings_list"] = f"{number // 2 * 2}-{number // 2 * 2 + 1}\n"
         policy = f"{CPU}/cpufreq/policy{number}"
         files |= {f"{policy}/scaling_driver": "intel_pstate\n", f"{policy}/scaling_governor": "performance\n"}
@@ -100,6 +102,7 @@ def devices() -> dict[str, str]:
 def device(folder: str, class_code: str, vendor: str, root: str) -> dict[str, str]:
     values = {"class": class_code, "vendor": vendor, "device": "0x2330", "numa_node": "0" if root == "3a" else "1"}
     values |= dict.fromkeys(("current_link_width", "max_link_width"), "16")
+    values["aer_dev_correctable"] = "RxErr 0\nTOTAL_ERR_COR 0"
     return {f"{folder}/{name}": f"{text}\n" for name, text in values.items()}
 
 
@@ -153,6 +156,7 @@ def storage() -> dict[str, str]:
 def calls() -> dict[str, Any]:
     """What system calls and NVML answer."""
     healthy = {"lost": False, "name": "H100", "persistence_mode": True, "nvlinks_active": 18, "gaps": {}}
+    healthy |= {"pcie_replays": 0, "utilization_percent": 99, "pcie_generation": 5, "pcie_max_generation": 5}
     gpus = [{"index": number, "bus_id": address, **healthy} for number, address in enumerate(GPUS)]
     return {
         "limits": {"memlock": [None, None], "nofile": [1048576, 1048576]},
@@ -174,9 +178,27 @@ def nvml(**values: Any) -> dict[str, Any]:
     return {"nvml": {**calls()["nvml"], "gpus": [{**first, **values}, *others]}}
 
 
-def report(folder: Path, files: Mapping[str, str], answers: Mapping[str, Any]) -> Report:
-    """What all rules say of a machine; its links are those of the healthy node."""
-    host = write_capture(folder, files, **answers)
+def report(
+    folder: Path,
+    files: Mapping[str, str],
+    answers: Mapping[str, Any],
+    job: Job = JOB,
+    later: Mapping[str, str] | None = None,
+) -> Report:
+    """What all rules say of a machine read twice, with ``later`` files the second time."""
+    write_machine(folder, files, answers)
+    write_machine(folder / "sample", {**files, **(later or {})}, answers)
+    (folder / "sample/advisor-capture.json").write_text('{"version": 1, "root_user": false, "seconds": 30}')
+    snapshot, defects = probe_host(open_root(str(folder)), job)
+    made = evaluated(snapshot)
+    assert not defects
+    assert not made.defects
+    return made
+
+
+def write_machine(folder: Path, files: Mapping[str, str], answers: Mapping[str, Any]) -> None:
+    """A capture of a machine; its links are those of the healthy node."""
+    write_capture(folder, files, **answers)
     for group, (address, bridge) in enumerate({**GPUS, **NICS, **DRIVE}.items()):
         place = where(bridge)
         for name, target in ((address, f"{place}/{address}"), (bridge, place)):
@@ -186,11 +208,6 @@ def report(folder: Path, files: Mapping[str, str], answers: Mapping[str, Any]) -
         target = f"../../..{where(bridge).removeprefix('/sys')}/{address}"
         write_link(folder / "fs", f"/sys/class/infiniband/mlx5_{number}/device", target)
         write_link(folder / "fs", f"{where(bridge)}/{address}/driver", "/sys/bus/pci/drivers/mlx5_core")
-    snapshot, defects = probe_host(host, JOB)
-    made = evaluated(snapshot)
-    assert not defects
-    assert not made.defects
-    return made
 
 
 def healthy() -> dict[str, str]:
@@ -273,6 +290,7 @@ def test_one_thing_wrong_is_one_finding(tmp_path: Path, rule: str, changed: Mapp
     ("rule", "changed"),
     [
         ("gpu/nvlinks-fewer-than-siblings", nvml(nvlinks_active=17)),
+        ("pcie/gpu-link-slow-under-load", nvml(pcie_generation=3)),
         ("gpu/fallen-off-the-bus", nvml(lost=True)),
         ("gpu/persistence-off", nvml(persistence_mode=False)),
         ("memory/memlock-too-small", {"limits": {"memlock": [8 << 20, 8 << 20], "nofile": [1048576, 1048576]}}),
@@ -311,3 +329,26 @@ def test_a_guest_hears_nothing_of_what_only_hardware_has(tmp_path: Path) -> None
         f"{NODE}/meminfo": "Node 1 MemTotal: 1000 kB\n",
     }
     assert failing(report(tmp_path, files, calls())) == set()
+
+
+@pytest.mark.parametrize(
+    ("rule", "later"),
+    [
+        ("cpu/thermal-throttling", {f"{CPU}/cpu2/thermal_throttle/package_throttle_count": "4\n"}),
+        ("pcie/correctable-errors-grow", {f"{FIRST_NIC}/aer_dev_correctable": "RxErr 1\nTOTAL_ERR_COR 1"}),
+    ],
+)
+def test_what_grows_between_two_readings_is_one_finding(tmp_path: Path, rule: str, later: Mapping[str, str]) -> None:
+    assert failing(report(tmp_path, healthy(), calls(), later=later)) == {rule}
+
+
+@pytest.mark.parametrize(
+    ("rule", "job"),
+    [
+        ("numa/ranks-not-bound-to-nodes", JOB.model_copy(update={"bound": None})),
+        ("cpu/more-workers-than-cpus", JOB.model_copy(update={"workers": 5})),
+        ("cpu/fewer-cpus-than-ranks-need", JOB.model_copy(update={"ranks": 3})),
+    ],
+)
+def test_a_job_that_does_not_suit_the_node_is_one_finding(tmp_path: Path, rule: str, job: Job) -> None:
+    assert failing(report(tmp_path, healthy(), calls(), job)) == {rule}
