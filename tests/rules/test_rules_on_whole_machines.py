@@ -36,6 +36,9 @@ def platform() -> dict[str, str]:
         "/proc/sys/kernel/osrelease": "6.8.0-45-generic\n",
         "/proc/1/comm": "systemd\n",
         "/proc/cmdline": "BOOT_IMAGE=/vmlinuz root=/dev/sda2 ro iommu=pt\n",
+        "/proc/loadavg": "1.50 1.20 1.00 2/900 4242\n",
+        "/proc/pressure/cpu": "some avg10=1.00 avg60=1.00 avg300=1.00 total=9000\n",
+        f"{CPU}/vulnerabilities/meltdown": "Not affected\n",
         "/sys/class/dmi/id/sys_vendor": "Supermicro\n",
         "/sys/class/dmi/id/product_name": "SYS-421GE\n",
         "/sys/class/dmi/id/chassis_type": "23\n",
@@ -102,6 +105,12 @@ def devices() -> dict[str, str]:
 def device(folder: str, class_code: str, vendor: str, root: str) -> dict[str, str]:
     values = {"class": class_code, "vendor": vendor, "device": "0x2330", "numa_node": "0" if root == "3a" else "1"}
     values |= dict.fromkeys(("current_link_width", "max_link_width"), "16")
+    values["resource"] = "\n".join(
+        [
+            "0x0000380000000000 0x00003807ffffffff 0x000000000014220c",
+            *["0x0000000000000000 0x0000000000000000 0x0000000000000000"] * 6,
+        ]
+    )
     values["aer_dev_correctable"] = "RxErr 0\nTOTAL_ERR_COR 0"
     return {f"{folder}/{name}": f"{text}\n" for name, text in values.items()}
 
@@ -259,6 +268,14 @@ SYSCTL = "/proc/sys"
         ),
         ("pcie/gpu-link-at-half-width", {f"{FIRST_GPU}/current_link_width": "8\n"}),
         ("pcie/link-narrower-than-card", {f"{FIRST_NIC}/current_link_width": "8\n"}),
+        (
+            "cpu/tasks-wait-for-cpu",
+            {
+                "/proc/loadavg": "7.50 1.20 1.00 2/900 4242\n",
+                "/proc/pressure/cpu": "some avg10=90.00 avg60=90.00 avg300=1.00 total=9000\n",
+            },
+        ),
+        ("cpu/weaknesses-without-mitigation", {f"{CPU}/vulnerabilities/meltdown": "Vulnerable\n"}),
         ("pcie/iommu-translates-dma", {"/sys/kernel/iommu_groups/0/type": "DMA-FQ\n"}),
         ("rdma/port-not-active", {f"{PORT}/state": "1: DOWN\n", f"{PORT}/phys_state": "2: Polling\n"}),
         ("rdma/rail-slower-than-siblings", {f"{PORT}/rate": "200 Gb/sec (4X HDR)\n"}),
