@@ -1,11 +1,14 @@
 """The Job that a command works for, from its options and from what the host has."""
 
+import functools
 import os
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import click
 
+from advisor.derived.loader import PREFETCH_FACTOR
 from advisor.errors import InputError
 from advisor.inputs import printable
 from advisor.model.job import Job
@@ -15,8 +18,41 @@ from advisor.probes.gpu import Gpu
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
 
+@dataclass(frozen=True)
+class Batches:
+    """What the operator says of the batches that loader workers make."""
+
+    prefetch_factor: int = PREFETCH_FACTOR
+    batch_bytes: int | None = None
+
+
+NOT_TOLD = Batches()
+
+
 def job_options(command: _Command) -> _Command:
-    """Adds the options that say what the job is: ``--ranks``, ``--workers``, ``--bound``, ``--data``, ...."""
+    """Adds the options that say what the job is: ``--ranks``, ``--workers``, ``--bound``, ``--data``, ....
+
+    The command gets ``batches`` for ``--prefetch-factor`` and ``--batch-bytes``.
+    """
+
+    @functools.wraps(command)
+    def with_batches(*arguments: Any, prefetch_factor: int, batch_bytes: int | None, **options: Any) -> object:
+        return command(*arguments, batches=Batches(prefetch_factor, batch_bytes), **options)
+
+    size = click.IntRange(1, 1 << 50)
+    click.option("--batch-bytes", type=size, metavar="N", help="Bytes of a batch of one rank.")(with_batches)
+    click.option(
+        "--prefetch-factor",
+        type=click.IntRange(1, 65536),
+        default=PREFETCH_FACTOR,
+        show_default=True,
+        metavar="N",
+        help="Batches that each worker makes in advance.",
+    )(with_batches)
+    return _options(with_batches)  # type: ignore[return-value]
+
+
+def _options(command: Callable[..., object]) -> Callable[..., object]:
     paths = "Facts about its file system decide some rules."
     click.option("--checkpoints", metavar="PATH", help=f"Where the job writes its checkpoints. {paths}")(command)
     click.option("--data", metavar="PATH", help=f"Where the job reads its data. {paths}")(command)
@@ -45,11 +81,14 @@ def job_told(
     checkpoints: str | None = None,
     workers: int | None = None,
     bound: bool | None = None,
+    batches: Batches = NOT_TOLD,
 ) -> Job:
     """The job that the options of `job_options` tell. Raises InputError for a path that cannot be meant."""
     here = snapshot.source.kind == "live"
     job = job_of(snapshot, ranks, _path("--data", data, here), _path("--checkpoints", checkpoints, here))
-    return job.model_copy(update={"workers": workers, "bound": bound})
+    told = {"workers": workers, "bound": bound, "batch_bytes": batches.batch_bytes}
+    told["prefetch_factor"] = batches.prefetch_factor if workers else None
+    return job.model_copy(update=told)
 
 
 def _one_for_each_gpu(snapshot: Snapshot) -> tuple[int, str]:

@@ -1,5 +1,7 @@
 """What the operator says of the training job: not a fact of the host, so never in facts.json."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from advisor.model.facts import Facts
@@ -12,6 +14,8 @@ class Job(Facts):
         default_factory=lambda: {
             "ranks": "--ranks",
             "workers": "--workers",
+            "prefetch_factor": "--prefetch-factor",
+            "batch_bytes": "--batch-bytes",
             "bound": "--bound",
             "data_path": "--data",
             "output_path": "--checkpoints",
@@ -21,6 +25,8 @@ class Job(Facts):
     """Training processes on this node."""
     workers: int | None = None
     """DataLoader workers of each rank, as the job is started now."""
+    prefetch_factor: Annotated[int | None, "batches that each worker makes in advance; none without workers"] = None
+    batch_bytes: Annotated[int | None, "one batch of one rank, as its loader hands it over"] = None
     bound: bool | None = None
     """The launcher binds each rank to the NUMA node of its GPU."""
     data_path: str | None = None

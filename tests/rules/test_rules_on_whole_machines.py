@@ -1,5 +1,6 @@
 """A node on which nothing is wrong, and the same node with one thing wrong at a time."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,15 @@ from advisor.model.job import Job
 from tests.trees import write_capture, write_link
 
 CPU = "/sys/devices/system/cpu"
-JOB = Job(ranks=1, workers=1, bound=True, data_path="/data/images", output_path="/ckpt/run1")
+JOB = Job(
+    ranks=1,
+    workers=1,
+    prefetch_factor=2,
+    batch_bytes=1 << 20,
+    bound=True,
+    data_path="/data/images",
+    output_path="/ckpt/run1",
+)
 GPUS = {"0000:3b:00.0": "0000:3a:00.0", "0000:af:00.0": "0000:ae:00.0"}
 NICS = {"0000:5e:00.0": "0000:5d:00.0", "0000:d8:00.0": "0000:d7:00.0"}
 DRIVE = {"0000:1b:00.0": "0000:1a:00.0"}
@@ -26,6 +35,17 @@ MOUNTS = """\
 41 36 259:0 / /data rw,noatime - xfs /dev/nvme0n1 rw,inode64
 42 36 0:50 / /ckpt rw,relatime - nfs4 filer:/ckpt rw,vers=4.2,rsize=1048576,wsize=1048576,hard,proto=tcp,nconnect=8
 43 36 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw
+"""
+QUIET = "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
+SHORT = "some avg10=9.00 avg60=9.00 avg300=9.00 total=9000\nfull avg10=5.00 avg60=5.00 avg300=5.00 total=5000\n"
+POOL = "/sys/kernel/mm/hugepages/hugepages-2048kB"
+ONE_KILLED = "pswpin 0\npswpout 0\noom_kill 1\ncompact_stall 0\n"
+SERVICE_LIMITS = """\
+Limit                     Soft Limit           Hard Limit           Units
+Max stack size            8388608              unlimited            bytes
+Max processes             4000000              4000000              processes
+Max open files            1048576              1048576              files
+Max locked memory         unlimited            unlimited            bytes
 """
 
 
@@ -66,7 +86,7 @@ def memory() -> dict[str, str]:
     files = {
         "/proc/meminfo": "MemTotal: 1073741824 kB\nHugePages_Total: 0\nHugePages_Free: 0\nHugepagesize: 2048 kB\n",
         "/proc/swaps": "Filename Type Size Used Priority\n",
-        "/proc/vmstat": "pswpin 0\n",
+        "/proc/vmstat": "pswpin 0\npswpout 0\noom_kill 0\ncompact_stall 0\n",
         "/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
         "/proc/sys/vm/swappiness": "60\n",
         "/proc/sys/vm/zone_reclaim_mode": "0\n",
@@ -76,8 +96,15 @@ def memory() -> dict[str, str]:
         "/sys/fs/cgroup/user.slice/cpu.max": "max 100000\n",
         "/sys/fs/cgroup/user.slice/memory.max": "max\n",
         "/sys/fs/cgroup/user.slice/pids.max": "max\n",
+        "/sys/fs/cgroup/user.slice/memory.events": "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n",
+        "/sys/fs/cgroup/user.slice/memory.pressure": QUIET,
+        "/sys/fs/cgroup/system.slice/slurmd.service/cgroup.procs": "900\n",
+        "/proc/900/comm": "slurmd\n",
+        "/proc/900/limits": SERVICE_LIMITS,
         "/sys/fs/cgroup/user.slice/cpuset.cpus.effective": "0-3\n",
     }
+    files |= {f"{POOL}/{name}_hugepages": "0\n" for name in ("nr", "free", "resv", "nr_overcommit")}
+    files |= {f"/proc/pressure/{name}": QUIET for name in ("cpu", "memory", "io")}
     for node in (0, 1):
         folder = f"/sys/devices/system/node/node{node}"
         files[f"{folder}/cpulist"] = f"{node * 2}-{node * 2 + 1}\n"
@@ -255,10 +282,12 @@ SYSCTL = "/proc/sys"
         ("memory/thp-never", {"/sys/kernel/mm/transparent_hugepage/enabled": "always madvise [never]\n"}),
         (
             "memory/hugepages-idle",
-            {
-                "/proc/meminfo": "MemTotal: 1073741824 kB\nHugePages_Total: 65536\nHugePages_Free: 65536\n"
-                "Hugepagesize: 2048 kB\n"
-            },
+            {f"{POOL}/nr_hugepages": "65536\n", f"{POOL}/free_hugepages": "65536\n"},
+        ),
+        ("memory/swapping", {"/proc/pressure/memory": SHORT}),
+        (
+            "memory/services-memlock-too-small",
+            {"/proc/900/limits": re.sub(r"(memory +)unlimited +unlimited", r"\g<1>8388608 8388608 ", SERVICE_LIMITS)},
         ),
         ("numa/zone-reclaim-on", {f"{SYSCTL}/vm/zone_reclaim_mode": "1\n"}),
         ("numa/balancing-with-bound-ranks", {f"{SYSCTL}/kernel/numa_balancing": "1\n"}),
@@ -311,7 +340,7 @@ def test_one_thing_wrong_is_one_finding(tmp_path: Path, rule: str, changed: Mapp
         ("gpu/fallen-off-the-bus", nvml(lost=True)),
         ("gpu/persistence-off", nvml(persistence_mode=False)),
         ("memory/memlock-too-small", {"limits": {"memlock": [8 << 20, 8 << 20], "nofile": [1048576, 1048576]}}),
-        ("memory/nofile-too-small", {"limits": {"memlock": [None, None], "nofile": [256, 4096]}}),
+        ("dataloader/nofile-below-planned-loaders", {"limits": {"memlock": [None, None], "nofile": [256, 4096]}}),
         ("memory/shm-too-small", {"statvfs": calls()["statvfs"] | {"/dev/shm": [4096, 16384, 16384, 10**6, 10**6]}}),
         ("storage/inodes-exhausted", {"statvfs": calls()["statvfs"] | {"/": [4096, 10**8, 5 * 10**7, 10**7, 10]}}),
         (
@@ -352,6 +381,14 @@ def test_a_guest_hears_nothing_of_what_only_hardware_has(tmp_path: Path) -> None
     ("rule", "later"),
     [
         ("cpu/thermal-throttling", {f"{CPU}/cpu2/thermal_throttle/package_throttle_count": "4\n"}),
+        (
+            "memory/tasks-being-killed",
+            {
+                "/sys/fs/cgroup/user.slice/memory.events": "oom_kill 1\n",
+                "/proc/vmstat": ONE_KILLED,
+            },
+        ),
+        ("memory/host-kills-tasks", {"/proc/vmstat": ONE_KILLED}),
         ("pcie/correctable-errors-grow", {f"{FIRST_NIC}/aer_dev_correctable": "RxErr 1\nTOTAL_ERR_COR 1"}),
     ],
 )
@@ -364,6 +401,7 @@ def test_what_grows_between_two_readings_is_one_finding(tmp_path: Path, rule: st
     [
         ("numa/ranks-not-bound-to-nodes", JOB.model_copy(update={"bound": None})),
         ("cpu/more-workers-than-cpus", JOB.model_copy(update={"workers": 5})),
+        ("memory/shm-below-planned-loaders", JOB.model_copy(update={"batch_bytes": 400 << 30})),
         ("cpu/fewer-cpus-than-ranks-need", JOB.model_copy(update={"ranks": 3})),
     ],
 )
