@@ -115,13 +115,19 @@ def _devices(mount: Mount, block: Block | None) -> dict[str, Any]:
         "drives": tuple(drive.name for drive in drives),
         "rotational": None if not spinning or None in spinning else any(spinning),
         "pci_addresses": tuple(sorted({drive.pci_address for drive in drives if drive.pci_address})),
-        "numa_nodes": tuple(sorted({drive.numa_node for drive in drives if drive.numa_node is not None})),
+        "numa_nodes": _nodes(drives),
         "origins": {
             "top": top.origin,
             "read_ahead_bytes": f"{top.origin}/queue/read_ahead_kb",
             **({"rotational": f"{drives[0].origin}/queue/rotational"} if drives else {}),
         },
     }
+
+
+def _nodes(drives: Sequence[BlockDevice]) -> tuple[int, ...] | None:
+    """The nodes of all drives; nothing when that of one is not told: it may be another."""
+    nodes = {drive.numa_node for drive in drives}
+    return None if None in nodes else tuple(sorted(node for node in nodes if node is not None))
 
 
 def _layer(name: str, by_name: Mapping[str, BlockDevice], levels: Mapping[str, str | None]) -> str:

@@ -86,6 +86,8 @@ _SMI_NAMED = re.compile(
 """Elements of nvidia-smi's XML that name a card, the machine or what somebody runs. Sample: ``<serial>165</serial>``"""
 _CLOUD_TAGS = re.compile(r"Amazon EC2|OracleCloud\.com|7783-7084-3265-9085-8269-3286-77|No Asset (?:Tag|Information)|")
 """Asset tags that clouds use to tell themselves apart; others are the owner's numbers."""
+_NUMBERED = re.compile(r"^/(?:sys|proc)/.*/(?:\w*serial|subsysnqn|hostnqn|wwid)$")
+"""Files that hold the number of one device or machine, whatever its form."""
 _EVERYDAY = frozenset((
     "localhost", "localdomain", "local", "root", "user", "users", "home", "data", "mnt", "tmp", "var", "usr", "etc",
     "dev", "run", "opt", "srv", "boot", "lib", "linux", "node", "gpu", "nobody", "nfs", "com", "org", "net", "edu",
@@ -257,6 +259,8 @@ class _Words:
         """The content of a file, by what stands in it."""
         if place.endswith("/chassis_asset_tag"):
             return text if _CLOUD_TAGS.fullmatch(text.strip()) else self.tokens.word(text.strip()) + "\n"
+        if _NUMBERED.search(place):
+            return re.sub(r"\S(?:.*\S)?", lambda found: self._once(found[0], self.tokens.word), text, count=1)
         if place.endswith("/dm/uuid"):
             return re.sub(r"(?<=-)\S+", lambda found: self.tokens.word(found[0]), text, count=1)
         if _ROUTES.fullmatch(place):

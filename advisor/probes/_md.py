@@ -50,7 +50,11 @@ class Array(Facts):
         int | None, File("mismatch_cnt"), Volatile(), "sectors that the last check found to differ"
     ] = None
     chunk_bytes: Annotated[int | None, File("chunk_size")] = None
-    component_bytes: Annotated[int | None, File("component_size", scale=1024), "used of each member"] = None
+    component_bytes: Annotated[
+        int | None,
+        File("component_size", unknown=("0",), scale=1024),
+        "used of each member, where that is the same; raid0 and linear use all of each",
+    ] = None
     metadata_version: Annotated[str | None, File("metadata_version"), "1.2, 0.90, external:imsm, none ..."] = None
     consistency_policy: Annotated[
         str | None, File("consistency_policy"), "what closes the write hole: none, resync, bitmap, journal or ppl"

@@ -195,6 +195,10 @@ def _reals_of_class(host: Host) -> dict[str, str] | None:
     return {name: real for name, real in reals.items() if real.split("/")[-2] not in reals}
 
 
+_NO_MAKER: dict[str, object] = {"vendor": None}
+"""``device/vendor`` of a virtio disk is the number of virtio's own vendor, not who made the disk."""
+
+
 def _device(
     host: Host, folder: str, name: str, real: str, nvme_paths: list[str], reals: Mapping[str, str]
 ) -> BlockDevice:
@@ -216,6 +220,7 @@ def _device(
         transport=transport,
         physical=is_physical(kind, transport, hardware),
         disk_cache=disk_cache,
+        **_NO_MAKER if kind == "virtio" else {},
         scheduler=scheduler,
         schedulers=schedulers,
         multipath=multipath,

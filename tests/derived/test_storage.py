@@ -92,6 +92,12 @@ def test_a_stack_is_followed_down_to_its_drives() -> None:
     assert (found.rotational, found.pci_addresses, found.numa_nodes) == (True, ("0000:00:1f.2",), (0,))
 
 
+def test_a_drive_whose_node_is_not_told_leaves_the_nodes_unknown() -> None:
+    devices = tuple(d.model_copy(update={"numa_node": None} if d.name == "sdb" else {}) for d in BLOCK.devices or ())
+    found = place("/data/set", BLOCK.model_copy(update={"devices": devices}))
+    assert (found.drives, found.numa_nodes) == (("sda", "sdb"), None)
+
+
 @pytest.mark.parametrize(
     ("path", "kind", "devices"),
     [

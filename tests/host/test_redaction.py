@@ -46,6 +46,7 @@ SECRETS = {
     "GUID": "0c42:a103:005e:7731",
     "GPU": "8932f937-d72c-4106-c12f-20bd9faed9f6",
     "GPU serial": "1652922004321",
+    "NVMe serial": "S4EVNF0M5512",
     "disk UUID": "1b2c3d4e-aaaa-bbbb-cccc-0123456789ab",
     "LVM UUID": "Rkq9aZpLmVnO",
     "asset tag": "ACME-000731",
@@ -107,6 +108,8 @@ def node(folder: Path) -> Host:
         "/etc/sysctl.d/10-quokka17.conf": "; ask Peggy\nvm.swappiness = 10\nkernel.hostname = quokka17\n",
         "/etc/modprobe.d/lab.conf": "# for mallory@zorgon.example\noptions nvme io_queue_depth=512\n"
         "options foo api_token=sk-live-1234567890\n",
+        "/sys/class/nvme/nvme0/serial": "S4EVNF0M5512        \n",
+        "/sys/class/nvme/nvme0/model": "Fast Drive 3840\n",
         "/sys/class/dmi/id/sys_vendor": "Supermicro\n",
         "/sys/class/dmi/id/product_name": "SYS-821GE-TNHR\n",
         "/sys/class/dmi/id/chassis_asset_tag": "ACME-000731\n",

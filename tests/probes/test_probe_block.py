@@ -238,6 +238,11 @@ def test_queue_attributes_and_counters_are_read(tmp_path: Path) -> None:
     assert (device.state, device.firmware, device.vendor) == ("running", "SC60", "SEAGATE")
 
 
+def test_the_number_of_virtios_vendor_is_no_maker_of_a_disk(tmp_path: Path) -> None:
+    host = write_tree(tmp_path, {f"{BLOCK}/vda/size": "8\n", f"{BLOCK}/vda/device/vendor": "0x1af4\n"})
+    assert by_name(read(host))["vda"].vendor is None
+
+
 def test_a_device_without_writeback_throttling_does_not_answer(tmp_path: Path) -> None:
     host = write_capture(tmp_path, {f"{BLOCK}/vda/size": "8\n"})
     path = f"{BLOCK}/vda/queue/wbt_lat_usec"

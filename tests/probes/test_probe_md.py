@@ -57,6 +57,10 @@ def test_an_array_is_read_with_its_members(tmp_path: Path) -> None:
     assert evidence_path(found.member_states[1], "state") == f"{MD}/dev-sdt1/state"
 
 
+def test_a_raid0_uses_all_of_each_member_so_the_kernels_zero_is_no_size(tmp_path: Path) -> None:
+    assert array({"level": "raid0", "component_size": "0"}, tmp_path).component_bytes is None
+
+
 def test_an_array_that_is_reshaped_tells_its_coming_number_of_members(tmp_path: Path) -> None:
     assert array({"level": "raid5", "raid_disks": "11 (10)"}, tmp_path).raid_disks == 11
 
