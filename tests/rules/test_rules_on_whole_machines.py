@@ -38,6 +38,7 @@ MOUNTS = """\
 """
 QUIET = "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
 SHORT = "some avg10=9.00 avg60=9.00 avg300=9.00 total=9000\nfull avg10=5.00 avg60=5.00 avg300=5.00 total=5000\n"
+EDAC = "/sys/devices/system/edac/mc/mc0"
 POOL = "/sys/kernel/mm/hugepages/hugepages-2048kB"
 ONE_KILLED = "pswpin 0\npswpout 0\noom_kill 1\ncompact_stall 0\n"
 SERVICE_LIMITS = """\
@@ -89,6 +90,12 @@ def memory() -> dict[str, str]:
         "/proc/vmstat": "pswpin 0\npswpout 0\noom_kill 0\ncompact_stall 0\n",
         "/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
         "/proc/sys/vm/swappiness": "60\n",
+        "/proc/sys/vm/dirty_bytes": "0\n",
+        "/proc/sys/vm/dirty_ratio": "20\n",
+        "/proc/sys/vm/overcommit_memory": "0\n",
+        "/sys/kernel/mm/transparent_hugepage/defrag": "always defer defer+madvise [madvise] never\n",
+        f"{EDAC}/ce_count": "3\n",
+        f"{EDAC}/ue_count": "0\n",
         "/proc/sys/vm/zone_reclaim_mode": "0\n",
         "/proc/sys/kernel/numa_balancing": "0\n",
         "/proc/self/status": "CapEff:\t0000000000000000\nCpus_allowed_list:\t0-3\n",
@@ -191,7 +198,14 @@ def storage() -> dict[str, str]:
 
 def calls() -> dict[str, Any]:
     """What system calls and NVML answer."""
-    healthy = {"lost": False, "name": "H100", "persistence_mode": True, "nvlinks_active": 18, "gaps": {}}
+    healthy = {
+        "lost": False,
+        "name": "H100",
+        "persistence_mode": True,
+        "nvlinks_active": 18,
+        "memory_used_bytes": 8 << 30,
+        "gaps": {},
+    }
     healthy |= {"pcie_replays": 0, "utilization_percent": 99, "pcie_generation": 5, "pcie_max_generation": 5}
     gpus = [{"index": number, "bus_id": address, **healthy} for number, address in enumerate(GPUS)]
     return {
@@ -284,6 +298,9 @@ SYSCTL = "/proc/sys"
             "memory/hugepages-idle",
             {f"{POOL}/nr_hugepages": "65536\n", f"{POOL}/free_hugepages": "65536\n"},
         ),
+        ("memory/memory-errors-uncorrected", {f"{EDAC}/ue_count": "1\n"}),
+        ("memory/dirty-limit-during-stalls", {"/proc/pressure/io": SHORT.replace("5.00", "20.00")}),
+        ("memory/shm-not-in-memory", {"/proc/self/mountinfo": MOUNTS.replace("/dev/shm", "/mnt")}),
         ("memory/swapping", {"/proc/pressure/memory": SHORT}),
         (
             "memory/services-memlock-too-small",
@@ -388,6 +405,7 @@ def test_a_guest_hears_nothing_of_what_only_hardware_has(tmp_path: Path) -> None
                 "/proc/vmstat": ONE_KILLED,
             },
         ),
+        ("memory/memory-errors-corrected", {f"{EDAC}/ce_count": "4\n"}),
         ("memory/host-kills-tasks", {"/proc/vmstat": ONE_KILLED}),
         ("pcie/correctable-errors-grow", {f"{FIRST_NIC}/aer_dev_correctable": "RxErr 1\nTOTAL_ERR_COR 1"}),
     ],
