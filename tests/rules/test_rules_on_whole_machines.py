@@ -49,6 +49,11 @@ Max open files            1048576              1048576              files
 Max locked memory         unlimited            unlimited            bytes
 """
 
+ROUTES = """\
+Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT
+eth0\t0000000A\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0
+"""
+
 
 def platform() -> dict[str, str]:
     """A server with Linux 6.8, out of any container."""
@@ -167,6 +172,9 @@ def rdma() -> dict[str, str]:
         files |= {f"{port}/phys_state": "5: LinkUp\n", f"{port}/rate": "400 Gb/sec (4X NDR)\n"}
         files |= {f"{port}/link_layer": "InfiniBand\n", f"{port}/gids/0": "fe80:0000:0000:0000:0000:0000:0000:0001\n"}
         files[f"{port}/gid_attrs/types/0"] = "IB/RoCE v1\n"
+        names = ("symbol_error", "link_error_recovery", "port_rcv_errors", "link_downed")
+        files |= {f"{port}/counters/{name}": "3\n" for name in names}
+        files |= {f"{port}/hw_counters/{name}": "7\n" for name in ("packet_seq_err", "out_of_sequence")}
     return files
 
 
@@ -175,8 +183,35 @@ def network() -> dict[str, str]:
     values = {"tcp_rmem": "4096 131072 6291456", "tcp_wmem": "4096 16384 4194304", "tcp_slow_start_after_idle": "0"}
     values |= dict.fromkeys(("tcp_timestamps", "tcp_sack", "tcp_window_scaling", "tcp_moderate_rcvbuf"), "1")
     card = {"speed": "100000", "operstate": "up", "type": "1", "mtu": "9000", "device/vendor": "0x15b3"}
-    return {f"/proc/sys/net/ipv4/{name}": f"{text}\n" for name, text in values.items()} | {
-        f"/sys/class/net/eth0/{name}": f"{text}\n" for name, text in card.items()
+    card |= {"statistics/rx_missed_errors": "12"}
+    return {
+        "/proc/net/softnet_stat": softnet(),
+        "/proc/net/stat/arp_cache": "entries  allocs\n0000001f  00000020\n",
+        "/proc/sys/net/ipv4/neigh/default/gc_thresh2": "512\n",
+        "/proc/net/route": ROUTES,
+        **{f"/proc/sys/net/ipv4/conf/{name}/arp_ignore": "0\n" for name in ("all", "eth0")},
+        **{f"/proc/sys/net/ipv4/conf/{name}/arp_announce": "0\n" for name in ("all", "eth0")},
+        **{f"/proc/sys/net/ipv4/{name}": f"{text}\n" for name, text in values.items()},
+        **{f"/sys/class/net/eth0/{name}": f"{text}\n" for name, text in card.items()},
+    }
+
+
+def softnet(processed: int = 0x1000, dropped: int = 0, squeezed: int = 0) -> str:
+    """One CPU's line of softnet_stat."""
+    return f"{processed:08x} {dropped:08x} {squeezed:08x}" + " 00000000" * 12 + "\n"
+
+
+def ethtool(pci: int = 0, queues: int = 4) -> dict[tuple[str, ...], str]:
+    """What ethtool prints of the card: its rings, queues and counters."""
+    rings = "Ring parameters for eth0:\nPre-set maximums:\nRX:\t\t8192\nCurrent hardware settings:\nRX:\t\t1024\n"
+    counters = "rx_out_of_buffer: 5", f"rx_discards_phy: {pci}", f"outbound_pci_stalled_wr_events: {pci}"
+    statistics = "NIC statistics:\n" + "".join(f"     {line}\n" for line in counters)
+    head = "Channel parameters for eth0:\nPre-set maximums:\nCombined:\t63\n"
+    channels = f"{head}Current hardware settings:\nCombined:\t{queues}\n"
+    return {
+        ("ethtool", "-l", "eth0"): channels,
+        ("ethtool", "-g", "eth0"): rings,
+        ("ethtool", "-S", "eth0"): statistics,
     }
 
 
@@ -234,10 +269,11 @@ def report(
     answers: Mapping[str, Any],
     job: Job = JOB,
     later: Mapping[str, str] | None = None,
+    printed: Mapping[tuple[str, ...], str] | None = None,
 ) -> Report:
-    """What all rules say of a machine read twice, with ``later`` files the second time."""
-    write_machine(folder, files, answers)
-    write_machine(folder / "sample", {**files, **(later or {})}, answers)
+    """What all rules say of a machine read twice; the second time with ``later`` files and what ethtool ``printed``."""
+    write_machine(folder, files, answers, ethtool())
+    write_machine(folder / "sample", {**files, **(later or {})}, answers, printed or ethtool())
     (folder / "sample/advisor-capture.json").write_text('{"version": 1, "root_user": false, "seconds": 30}')
     snapshot, defects = probe_host(open_root(str(folder)), job)
     made = evaluated(snapshot)
@@ -246,9 +282,11 @@ def report(
     return made
 
 
-def write_machine(folder: Path, files: Mapping[str, str], answers: Mapping[str, Any]) -> None:
+def write_machine(
+    folder: Path, files: Mapping[str, str], answers: Mapping[str, Any], printed: Mapping[tuple[str, ...], str]
+) -> None:
     """A capture of a machine; its links are those of the healthy node."""
-    write_capture(folder, files, **answers)
+    write_capture(folder, files, outputs=printed, **answers)
     for group, (address, bridge) in enumerate({**GPUS, **NICS, **DRIVE}.items()):
         place = where(bridge)
         for name, target in ((address, f"{place}/{address}"), (bridge, place)):
@@ -328,6 +366,20 @@ SYSCTL = "/proc/sys"
         ("rdma/prof-sel-changed", {"/sys/module/mlx5_core/parameters/prof_sel": "0\n"}),
         ("rdma/dead-mlx5-options", {"/etc/modprobe.d/old.conf": "options mlx5_core log_max_qp=18\n"}),
         ("network/slow-start-after-idle", {f"{SYSCTL}/net/ipv4/tcp_slow_start_after_idle": "1\n"}),
+        (
+            "network/neighbour-table-nearly-full",
+            {"/proc/net/stat/arp_cache": "entries  allocs\n000001f0  00000200\n"},
+        ),
+        (
+            "rdma/rails-in-one-subnet",
+            {
+                "/proc/net/route": ROUTES + ROUTES.splitlines()[1].replace("eth0", "eth1") + "\n",
+                "/sys/class/net/eth1/device/vendor": "0x15b3\n",
+                "/sys/class/net/eth1/operstate": "down\n",
+                "/proc/sys/net/ipv4/conf/eth1/arp_ignore": "1\n",
+                "/proc/sys/net/ipv4/conf/eth1/arp_announce": "2\n",
+            },
+        ),
         ("network/tcp-features-off", {f"{SYSCTL}/net/ipv4/tcp_sack": "0\n"}),
         ("network/legacy-performance-sysctls", {"/etc/sysctl.d/10-old.conf": "net.ipv4.tcp_low_latency=1\n"}),
         ("network/tcp-ceiling-below-bdp", {f"{SYSCTL}/net/ipv4/tcp_wmem": "4096 16384 1048576\n"}),
@@ -408,6 +460,12 @@ def test_a_guest_hears_nothing_of_what_only_hardware_has(tmp_path: Path) -> None
         ("memory/memory-errors-corrected", {f"{EDAC}/ce_count": "4\n"}),
         ("memory/host-kills-tasks", {"/proc/vmstat": ONE_KILLED}),
         ("pcie/correctable-errors-grow", {f"{FIRST_NIC}/aer_dev_correctable": "RxErr 1\nTOTAL_ERR_COR 1"}),
+        ("rdma/retransmissions", {f"{PORT}/hw_counters/packet_seq_err": "8\n"}),
+        ("rdma/link-errors", {f"{PORT}/counters/symbol_error": "4\n"}),
+        ("rdma/link-went-down", {f"{PORT}/counters/link_downed": "4\n"}),
+        ("network/backlog-drops", {"/proc/net/softnet_stat": softnet(dropped=5)}),
+        ("network/receive-budget-short", {"/proc/net/softnet_stat": softnet(processed=0x1100, squeezed=9)}),
+        ("network/drops-with-small-rings", {"/sys/class/net/eth0/statistics/rx_missed_errors": "13\n"}),
     ],
 )
 def test_what_grows_between_two_readings_is_one_finding(tmp_path: Path, rule: str, later: Mapping[str, str]) -> None:
@@ -425,3 +483,7 @@ def test_what_grows_between_two_readings_is_one_finding(tmp_path: Path, rule: st
 )
 def test_a_job_that_does_not_suit_the_node_is_one_finding(tmp_path: Path, rule: str, job: Job) -> None:
     assert failing(report(tmp_path, healthy(), calls(), job)) == {rule}
+
+
+def test_a_card_that_pcie_holds_back_is_one_finding(tmp_path: Path) -> None:
+    assert failing(report(tmp_path, healthy(), calls(), printed=ethtool(pci=3))) == {"rdma/pcie-backpressure"}
