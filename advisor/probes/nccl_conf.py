@@ -24,6 +24,7 @@ KEPT = ("NCCL_", "TORCH_NCCL_", "UCX_", "FI_", "OMP_", "CUDA_", "RCCL_", "OFI_NC
 _PRIVATE = ("NCCL_COMM_ID", "NCCL_HOSTID")
 """Names whose values are addresses or names of hosts."""
 _SECRET = ("AUTH", "CREDENTIAL", "JWT", "PASS", "SECRET", "TOKEN")
+_CARD = re.compile(r"(?:GPU|MIG)-[0-9a-f]{4}", re.IGNORECASE)
 _EXPORT = re.compile(r"\s*(?:export\s+)?([A-Z][A-Z0-9_]{2,80})=(\"[^\"]*\"|'[^']*'|[^\s;&|#]*)", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _VALUE_LIMIT = 1000
@@ -66,7 +67,7 @@ class Variable(Facts):
     """One variable in the environment of the reader."""
 
     name: str
-    value: Annotated[str | None, "none for what may be secret or names a host"] = None
+    value: Annotated[str | None, "none for what may be secret, names a host or a single card"] = None
 
 
 class NcclConf(Facts):
@@ -193,8 +194,10 @@ def _variables(environment: Mapping[str, str]) -> list[Variable]:
 
 
 def shown(name: str, value: str) -> str | None:
-    """The value, unless its name says that it is secret or that it names a host."""
-    return None if name in _PRIVATE or any(word in name for word in _SECRET) else value[:_VALUE_LIMIT]
+    """The value, unless its name says that it is secret or that it names a host, or it names single cards."""
+    if name in _PRIVATE or any(word in name for word in _SECRET) or _CARD.search(value):
+        return None
+    return value[:_VALUE_LIMIT]
 
 
 def _logins(host: Host) -> tuple[ShellLine, ...] | None:
