@@ -168,7 +168,11 @@ def rdma() -> dict[str, str]:
     for number in (0, 1):
         folder = f"/sys/class/infiniband/mlx5_{number}"
         port = f"{folder}/ports/1"
-        files |= {f"{folder}/board_id": "MT_0000000838\n", f"{port}/state": "4: ACTIVE\n"}
+        files |= {
+            f"{folder}/board_id": "MT_0000000838\n",
+            f"{folder}/fw_ver": "28.43.1014\n",
+            f"{port}/state": "4: ACTIVE\n",
+        }
         files |= {f"{port}/phys_state": "5: LinkUp\n", f"{port}/rate": "400 Gb/sec (4X NDR)\n"}
         files |= {f"{port}/link_layer": "InfiniBand\n", f"{port}/gids/0": "fe80:0000:0000:0000:0000:0000:0000:0001\n"}
         files[f"{port}/gid_attrs/types/0"] = "IB/RoCE v1\n"
@@ -183,12 +187,14 @@ def network() -> dict[str, str]:
     values = {"tcp_rmem": "4096 131072 6291456", "tcp_wmem": "4096 16384 4194304", "tcp_slow_start_after_idle": "0"}
     values |= dict.fromkeys(("tcp_timestamps", "tcp_sack", "tcp_window_scaling", "tcp_moderate_rcvbuf"), "1")
     card = {"speed": "100000", "operstate": "up", "type": "1", "mtu": "9000", "device/vendor": "0x15b3"}
-    card |= {"statistics/rx_missed_errors": "12"}
+    card |= {"statistics/rx_missed_errors": "12", "duplex": "full", "queues/rx-0/rps_cpus": "0"}
     return {
         "/proc/net/softnet_stat": softnet(),
         "/proc/net/stat/arp_cache": "entries  allocs\n0000001f  00000020\n",
         "/proc/sys/net/ipv4/neigh/default/gc_thresh2": "512\n",
         "/proc/net/route": ROUTES,
+        "/proc/sys/net/ipv4/tcp_congestion_control": "cubic\n",
+        "/proc/sys/net/core/default_qdisc": "fq_codel\n",
         **{f"/proc/sys/net/ipv4/conf/{name}/arp_ignore": "0\n" for name in ("all", "eth0")},
         **{f"/proc/sys/net/ipv4/conf/{name}/arp_announce": "0\n" for name in ("all", "eth0")},
         **{f"/proc/sys/net/ipv4/{name}": f"{text}\n" for name, text in values.items()},
@@ -380,6 +386,9 @@ SYSCTL = "/proc/sys"
                 "/proc/sys/net/ipv4/conf/eth1/arp_announce": "2\n",
             },
         ),
+        ("network/bbr-without-fq", {f"{SYSCTL}/net/ipv4/tcp_congestion_control": "bbr\n"}),
+        ("network/half-duplex", {"/sys/class/net/eth0/duplex": "half\n"}),
+        ("rdma/firmware-older-than-sibling", {"/sys/class/infiniband/mlx5_1/fw_ver": "28.39.1002\n"}),
         ("network/tcp-features-off", {f"{SYSCTL}/net/ipv4/tcp_sack": "0\n"}),
         ("network/legacy-performance-sysctls", {"/etc/sysctl.d/10-old.conf": "net.ipv4.tcp_low_latency=1\n"}),
         ("network/tcp-ceiling-below-bdp", {f"{SYSCTL}/net/ipv4/tcp_wmem": "4096 16384 1048576\n"}),
