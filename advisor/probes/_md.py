@@ -38,8 +38,13 @@ class Array(Facts):
     level: Annotated[str | None, File("level", unknown=("",)), "raid0, raid1, raid5, linear, container ..."] = None
     raid_disks: Annotated[int | None, File("raid_disks"), "members it should have"] = None
     degraded: Annotated[int | None, File("degraded"), "members that are missing; raid0 has no such file"] = None
-    array_state: Annotated[str | None, File("array_state"), "clean, active, readonly, inactive ..."] = None
-    sync_action: Annotated[str | None, File("sync_action"), "idle, resync, recover, check, repair, frozen"] = None
+    array_state: Annotated[str | None, File("array_state"), Volatile(), "clean, active, readonly, inactive ..."] = None
+    condition: Annotated[
+        str | None, "running, stopped (was assembled, did not start) or broken (raid0, linear: lacks a member)"
+    ] = None
+    sync_action: Annotated[
+        str | None, File("sync_action"), Volatile(), "idle, resync, recover, reshape, check, repair, frozen"
+    ] = None
     sync_completed: Annotated[
         float | None, File("sync_completed"), Volatile(), "done of what sync_action does, 0 to 1"
     ] = None
@@ -96,7 +101,7 @@ def _array(host: Host, folder: str, name: str, slaves: tuple[str, ...] | None) -
     # Where nothing can be missing (raid0, linear) the kernel has no files for it.
     listed = host.names(folder)
     states = None if listed is None else tuple(_member(host, folder, one) for one in listed if one.startswith("dev-"))
-    return read_fields(
+    array = read_fields(
         host,
         Array,
         folder,
@@ -106,8 +111,23 @@ def _array(host: Host, folder: str, name: str, slaves: tuple[str, ...] | None) -
         raid_disks=_first_number(host, f"{folder}/raid_disks"),
         sync_completed=_completed(host, f"{folder}/sync_completed"),
         sync_bytes_per_second=_speed(host, f"{folder}/sync_speed"),
-        origins={"members": f"{folder.rpartition('/')[0]}/slaves", "member_states": folder},
+        origins={
+            "members": f"{folder.rpartition('/')[0]}/slaves",
+            "member_states": folder,
+            "condition": f"{folder}/array_state",
+        },
     )
+    works = condition(array.array_state)
+    if array.array_state is not None and works is None:
+        host.missed(f"{folder}/array_state", "unsupported")
+    return array.model_copy(update={"condition": works})
+
+
+def condition(state: str | None) -> str | None:
+    """Whether the array works, which array_state tells beside what it does at the moment. Sample: ``write-pending``"""
+    words = {"inactive": "stopped", "clear": "stopped", "broken": "broken"}
+    running = ("clean", "active", "active-idle", "write-pending", "readonly", "read-auto", "suspended")
+    return "running" if state in running else words.get(state or "")
 
 
 def _member(host: Host, folder: str, name: str) -> Member:
@@ -213,6 +233,7 @@ def _of_mdstat(head: re.Match[str], below: str) -> Array:
         raid_disks=int(counts[1]) if counts else None,
         degraded=int(counts[1]) - int(counts[2]) if counts else None,
         array_state="inactive" if head[2] == "inactive" else None,
+        condition="stopped" if head[2] == "inactive" else "running",
         sync_action={"recovery": "recover"}.get(action[1], action[1]) if action else "idle" if counts else None,
         sync_completed=round(float(done[1]) / 100, 3) if done else None,
         chunk_bytes=int(chunk[1]) * 1024 if chunk else None,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.model.facts import evidence_path
+from advisor.model.facts import evidence_path, marks
 from advisor.probes._md import Array, parse_completed, parse_export, parse_mdstat
 from advisor.probes.block import read
 from tests.trees import write_capture, write_tree
@@ -59,6 +59,30 @@ def test_an_array_is_read_with_its_members(tmp_path: Path) -> None:
 
 def test_a_raid0_uses_all_of_each_member_so_the_kernels_zero_is_no_size(tmp_path: Path) -> None:
     assert array({"level": "raid0", "component_size": "0"}, tmp_path).component_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("state", "condition"),
+    [
+        *(
+            (state, "running")
+            for state in ("clean", "active", "active-idle", "write-pending", "read-auto", "suspended")
+        ),
+        ("readonly", "running"),
+        ("inactive", "stopped"),
+        ("clear", "stopped"),
+        ("broken", "broken"),
+        ("dreaming", None),
+    ],
+)
+def test_what_changes_by_itself_is_apart_from_whether_the_array_works(
+    tmp_path: Path, state: str, condition: str | None
+) -> None:
+    found = array(RAID6 | {"array_state": state}, tmp_path)
+    assert (found.array_state, found.condition) == (state, condition)
+    assert evidence_path(found, "condition") == f"{MD}/array_state"
+    told = marks(Array)
+    assert [told[name].volatile for name in ("array_state", "sync_action", "condition")] == [True, True, False]
 
 
 def test_an_array_that_is_reshaped_tells_its_coming_number_of_members(tmp_path: Path) -> None:
@@ -120,6 +144,7 @@ def test_mdstat_tells_states_and_members() -> None:
     assert [member.state for member in six.member_states] == ["faulty", "spare", None]
     assert (found["md11"].level, found["md11"].degraded, found["md11"].sync_action) == ("raid1", 0, "resync")
     assert (found["md219"].level, found["md219"].array_state) == (None, "inactive")
+    assert [found[name].condition for name in ("md6", "md219")] == ["running", "stopped"]
     assert (found["md12"].level, found["md12"].chunk_bytes, found["md12"].degraded) == ("raid0", 524288, None)
 
 

@@ -226,6 +226,7 @@ def storage() -> dict[str, str]:
     drive, mirror = "/sys/block/nvme0n1", "/sys/block/md0"
     values = {"dev": "259:0", "size": "7814037168", "queue/scheduler": "[none] mq-deadline", "queue/rotational": "0"}
     raid = {"level": "raid1", "raid_disks": "2", "degraded": "0", "array_state": "clean", "sync_action": "idle"}
+    raid["metadata_version"] = "1.2"
     return {
         "/proc/self/mountinfo": MOUNTS,
         "/etc/fstab": "/dev/sda2 / ext4 defaults 0 1\n/dev/nvme0n1 /data xfs noatime,inode64,nofail 0 0\n",
@@ -393,7 +394,8 @@ SYSCTL = "/proc/sys"
         ("network/legacy-performance-sysctls", {"/etc/sysctl.d/10-old.conf": "net.ipv4.tcp_low_latency=1\n"}),
         ("network/tcp-ceiling-below-bdp", {f"{SYSCTL}/net/ipv4/tcp_wmem": "4096 16384 1048576\n"}),
         ("storage/array-degraded", {"/sys/block/md0/md/degraded": "1\n"}),
-        ("storage/array-rebuilding", {"/sys/block/md0/md/sync_action": "recover\n"}),
+        ("storage/array-rebuilding", {"/sys/block/md0/md/sync_action": "resync\n"}),
+        ("storage/array-stopped", {"/sys/block/md0/md/array_state": "inactive\n"}),
         ("storage/nvme-with-scheduler", {"/sys/block/nvme0n1/queue/scheduler": "none [mq-deadline]\n"}),
         ("storage/nfs-soft-mount-written", {"/proc/self/mountinfo": MOUNTS.replace(",hard,", ",soft,")}),
         ("storage/nfs-old-version", {"/proc/self/mountinfo": MOUNTS.replace("vers=4.2", "vers=4.0")}),
