@@ -3,7 +3,7 @@
 Format: https://docs.kernel.org/admin-guide/pm/cpufreq.html and https://docs.kernel.org/admin-guide/pm/intel_pstate.html
 """
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
@@ -37,6 +37,7 @@ class Policy(Facts):
 class Clock(Facts):
     """The clock of one frequency domain now."""
 
+    read_from: ClassVar[str] = "/sys/devices/system/cpu/cpufreq/policy*"
     number: int
     hertz: Annotated[int | None, File("scaling_cur_freq", scale=1000), Volatile(), "now; idle CPUs clock low"] = None
 

@@ -5,9 +5,9 @@ The machine's own answer stays where it has one; what such a file says otherwise
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
-from advisor.model.facts import Facts, evidence_path, marks
+from advisor.model.facts import Facts, Seen, evidence_path, marks
 from advisor.probes._nccl_xml import parse_nccl_topo
 from advisor.probes._smi_xml import parse_smi_xml
 from advisor.probes._topo_matrix import parse_topo
@@ -46,6 +46,8 @@ KINDS: Mapping[str, Kind] = {
 class Disagreement(Facts):
     """Something that the machine and a given file say differently; the machine's is kept."""
 
+    seen: ClassVar[Seen | None] = "own"
+    read_from: ClassVar[str] = "file: nvidia-smi.xml"
     subject: Annotated[str, "the device, or the two, or what is counted"]
     what: Annotated[str, "which of its values"]
     here: Annotated[str | None, "what the machine says; none for what is private"] = None

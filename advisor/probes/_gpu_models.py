@@ -5,9 +5,9 @@ mean: https://docs.nvidia.com/deploy/nvml-api/ and https://docs.nvidia.com/deplo
 """
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, ClassVar
 
-from advisor.model.facts import Counter, Facts, File, Private, Volatile
+from advisor.model.facts import Counter, Facts, File, Private, Seen, Volatile
 
 CLOCK_REASONS: Mapping[int, str] = {
     0x1: "gpu_idle",
@@ -26,6 +26,7 @@ CLOCK_REASONS: Mapping[int, str] = {
 class NvLink(Facts):
     """One NVLink of a GPU. Counters start with the driver or when somebody clears them."""
 
+    read_from: ClassVar[str] = "nvml"
     number: Annotated[int, "NVML's number of the link"]
     active: Annotated[bool | None, File("active"), "it is up"] = None
     version: Annotated[int | None, File("version"), "NVML's number of the NVLink version, not the marketing name"] = (
@@ -45,6 +46,8 @@ class NvLink(Facts):
 class GpuDevice(Facts):
     """One GPU. Its values are NVML's where ``source`` of the section is nvml."""
 
+    seen: ClassVar[Seen | None] = "own"
+    read_from: ClassVar[str] = "nvml, /proc/driver/nvidia/gpus/*/information, /sys/bus/pci/devices/*"
     index: Annotated[int, "NVML's number, in the order of PCI addresses"]
     pci_address: Annotated[str | None, File("bus_id"), "as sysfs writes it"] = None
     vendor: Annotated[str | None, "nvidia or amd"] = None
@@ -193,6 +196,8 @@ class GpuDevice(Facts):
 class Peer(Facts):
     """What two GPUs can do with each other's memory."""
 
+    seen: ClassVar[Seen | None] = "own"
+    read_from: ClassVar[str] = "nvml"
     a: Annotated[int, "index of the one"]
     b: Annotated[int, "index of the other"]
     read: Annotated[bool | None, File("read"), "peer reads work"] = None

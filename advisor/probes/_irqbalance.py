@@ -4,10 +4,10 @@ Format of its file: irqbalance(1); it is an EnvironmentFile of systemd.exec(5).
 """
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from advisor.host.base import Host
-from advisor.model.facts import Facts
+from advisor.model.facts import Facts, Seen
 from advisor.probes._cmdline import split_words
 from advisor.probes._cpulist import parse_cpulist, parse_cpumask
 from advisor.probes._sysfs import quiet_names, quiet_text
@@ -23,6 +23,8 @@ FILES = ("/etc/sysconfig/irqbalance", "/etc/default/irqbalance")
 class Irqbalance(Facts):
     """The daemon that moves interrupts between CPUs, as systemd and its settings show it."""
 
+    seen: ClassVar[Seen | None] = "masked"
+    read_from: ClassVar[str] = "/etc/default/irqbalance, /etc/sysconfig/irqbalance, /sys/fs/cgroup"
     running: Annotated[bool | None, "its service has processes; a container cannot tell"] = None
     enabled: Annotated[bool | None, "starts with the system"] = None
     settings_file: Annotated[str | None, "the file of its settings"] = None

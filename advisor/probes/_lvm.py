@@ -3,10 +3,10 @@
 import json
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from advisor.host.base import Host, command_origin
-from advisor.model.facts import Facts
+from advisor.model.facts import Facts, Seen
 
 LVS = (
     "lvs",
@@ -20,6 +20,8 @@ _MOST_BYTES = 2**63
 class LogicalVolume(Facts):
     """One segment of a logical volume; most volumes have one."""
 
+    seen: ClassVar[Seen | None] = "masked"
+    read_from: ClassVar[str] = "command: lvs --reportformat json"
     name: str
     group: Annotated[str, "volume group"]
     device: Annotated[str | None, "block device of the volume, while it is active"] = None

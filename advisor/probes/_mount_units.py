@@ -1,7 +1,7 @@
 """What systemd's mount units ask for, besides those that it makes of /etc/fstab itself. Format: systemd.mount(5)."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from advisor.host.base import Host
 from advisor.model.facts import Facts, Private
@@ -16,6 +16,7 @@ SUFFIX = ".mount"
 class MountUnit(Facts):
     """One mount unit that may hold data."""
 
+    read_from: ClassVar[str] = "/etc/systemd/system/*.mount"
     name: str
     point: Annotated[str | None, "where it is mounted"] = None
     fstype: str | None = None

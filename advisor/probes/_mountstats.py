@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from advisor.host.base import Host
 from advisor.model.facts import Facts, Volatile
@@ -44,6 +44,7 @@ class NfsOperations(Facts):
 class NfsUse(Facts):
     """What the NFS client has done for one mount."""
 
+    read_from: ClassVar[str] = "/proc/self/mountstats"
     point: str
     age_seconds: Annotated[int | None, Volatile(), "since it was mounted"] = None
     transports: Annotated[tuple[str, ...] | None, "of each connection: tcp, rdma, udp, local"] = None

@@ -1,10 +1,10 @@
 """The base address registers (BARs) of a PCI device: windows into its memory and registers."""
 
 import re
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from advisor.host.base import Host
-from advisor.model.facts import Facts
+from advisor.model.facts import Facts, Seen
 
 _BARS = 6
 """What follows in the file are the expansion ROM, virtual functions and windows of bridges."""
@@ -16,6 +16,8 @@ _LINE = re.compile(r"0x([0-9a-f]{1,16}) 0x([0-9a-f]{1,16}) 0x([0-9a-f]{1,16})")
 class Bar(Facts):
     """One window."""
 
+    seen: ClassVar[Seen | None] = "host"
+    read_from: ClassVar[str] = "/sys/bus/pci/devices/*/resource"
     number: Annotated[int, "of the register, from 0; one of 64 bits takes the next one too"]
     size_bytes: int
     memory: Annotated[bool, "memory; false: I/O ports"]

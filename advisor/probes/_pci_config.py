@@ -51,6 +51,7 @@ class ResizableBar(Facts):
 class Config(Facts):
     """What the configuration space of one device says."""
 
+    read_from: ClassVar[str] = "/sys/bus/pci/devices/*/config"
     seen: ClassVar[Seen | None] = "masked"
 
     port_type: Annotated[

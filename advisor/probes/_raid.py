@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, ClassVar
 
-from advisor.model.facts import Facts, Root
+from advisor.model.facts import Facts, Root, Seen
 
 WRITE_BACK = "write back"
 WRITE_THROUGH = "write through"
@@ -15,6 +15,8 @@ _NOT_TOLD = ("", "-", "n/a", "na", "none", "unknown", "not available", "not appl
 class VirtualDrive(Facts):
     """One drive that a RAID controller makes out of disks."""
 
+    seen: ClassVar[Seen | None] = "masked"
+    read_from: ClassVar[str] = "command: storcli64, command: MegaCli64, command: ssacli, command: arcconf"
     name: Annotated[str, "as the tool counts them: v0, logicaldrive 1, logical device 0"]
     level: Annotated[str | None, Root(), "raid0, raid1, raid5, raid6, raid10 ..."] = None
     state: Annotated[
@@ -37,6 +39,10 @@ class VirtualDrive(Facts):
 class Controller(Facts):
     """One RAID or SAS controller; without its tool little more than that it is there."""
 
+    seen: ClassVar[Seen | None] = "masked"
+    read_from: ClassVar[str] = (
+        "command: storcli64, command: MegaCli64, command: ssacli, command: arcconf, /sys/bus/pci/devices/*"
+    )
     name: Annotated[str, "as its tool counts them: c0, adapter 0, slot 0, controller 1; else the PCI address"]
     address: Annotated[str | None, "PCI address"] = None
     driver: Annotated[str | None, "kernel driver"] = None

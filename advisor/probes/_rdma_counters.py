@@ -4,7 +4,7 @@ Formats: https://www.kernel.org/doc/Documentation/ABI/stable/sysfs-class-infinib
 """
 
 import re
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
@@ -79,6 +79,7 @@ class PortCounters(Facts):
 class HwCounter(Facts):
     """One counter of the driver, whose names differ: out_of_sequence (mlx5), retrans_pkts (EFA) ..."""
 
+    read_from: ClassVar[str] = "/sys/class/infiniband/*/ports/*/hw_counters/*"
     name: Annotated[str, "as the driver names it"]
     value: Annotated[int | None, Counter(), "since the driver was loaded"] = None
 

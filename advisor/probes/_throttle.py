@@ -4,7 +4,7 @@ Format: arch/x86/kernel/cpu/mce/therm_throt.c (cpuN/thermal_throttle).
 """
 
 from collections.abc import Hashable, Iterable
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from advisor.host.base import Host
 from advisor.model.facts import Counter, Facts
@@ -17,6 +17,7 @@ COUNTERS = ("core_throttle_count", "package_throttle_count", "count")
 class Throttles(Facts):
     """Sums over the cores and the sockets since boot. Their growth under load is what counts."""
 
+    read_from: ClassVar[str] = "/sys/devices/system/cpu/cpu*/thermal_throttle"
     cores: Annotated[int | None, Counter(), "times that a core was too hot, over all cores"] = None
     packages: Annotated[int | None, Counter(), "times that a socket was too hot, over all sockets"] = None
 

@@ -5,7 +5,7 @@ Format: systemd.syntax(7), systemd.unit(5) (drop-ins, masked units). ``/etc`` co
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from advisor.host.base import Host
 from advisor.model.facts import Facts
@@ -20,6 +20,9 @@ LISTS = ("CPUAffinity", "NUMAMask", "AllowedCPUs", "ExecStart")
 class UnitLine(Facts):
     """One setting in a file of systemd."""
 
+    read_from: ClassVar[str] = (
+        "/etc/systemd/*, /run/systemd/*, /usr/lib/systemd/*, /lib/systemd/*, /usr/local/lib/systemd/*"
+    )
     section: Annotated[str, "Service, Manager, Login ..."]
     key: str
     value: Annotated[str, "empty: back to the default"] = ""

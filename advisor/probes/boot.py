@@ -21,6 +21,7 @@ _SEPARATOR = ","
 class Boot(Facts):
     """The kernel's command line."""
 
+    read_from: ClassVar[str] = "/proc/cmdline"
     seen: ClassVar[Seen | None] = "host"
     parameters: Annotated[
         dict[str, tuple[str, ...]] | None,

@@ -35,6 +35,7 @@ class Bound:
 class Cgroup(Facts):
     """Limits of this process's control group and of all its ancestors."""
 
+    read_from: ClassVar[str] = "/sys/fs/cgroup/*, /proc/self/cgroup"
     seen: ClassVar[Seen | None] = "own"
     version: Annotated[str | None, "v1, v2, or hybrid: some controllers in each"] = None
     cpu_limited: Annotated[bool | None, "whether a CPU quota binds"] = None

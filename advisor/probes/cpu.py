@@ -50,6 +50,7 @@ class LogicalCpu(Facts):
 class Vulnerability(Facts):
     """What the kernel says about one flaw of CPUs, from its file in ``vulnerabilities``."""
 
+    read_from: ClassVar[str] = "/sys/devices/system/cpu/vulnerabilities/*"
     name: str
     status: Annotated[str | None, "the kernel's words: Not affected, Mitigation: ..., Vulnerable ..."] = None
 

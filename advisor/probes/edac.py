@@ -49,6 +49,7 @@ class MemoryController(Facts):
 class Edac(Facts):
     """The memory controllers whose errors are counted; none: nothing is known of errors."""
 
+    read_from: ClassVar[str] = "/sys/devices/system/edac/mc"
     seen: ClassVar[Seen | None] = "host"
     controllers: Annotated[tuple[MemoryController, ...] | None, "by number"] = None
     corrected: Annotated[int | None, Counter(sum_of="controllers"), "corrected errors over all controllers"] = None

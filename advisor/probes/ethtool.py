@@ -5,10 +5,10 @@ only form that all versions share. Format: ethtool(8)
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from advisor.host.base import Host, Output, command_origin
-from advisor.model.facts import Counter, Facts, GapState, Volatile
+from advisor.model.facts import Counter, Facts, GapState, Seen, Volatile
 from advisor.probes._ethtool_text import (
     Switch,
     parse_adaptive,
@@ -65,6 +65,8 @@ class Statistic(Facts):
 class EthtoolInterface(Facts):
     """One interface as ethtool shows it."""
 
+    seen: ClassVar[Seen | None] = "own"
+    read_from: ClassVar[str] = "command: ethtool"
     name: str
     driver: Annotated[str | None, "kernel driver"] = None
     driver_version: Annotated[str | None, "the kernel's own release for a driver that comes with it"] = None
@@ -105,6 +107,8 @@ class EthtoolInterface(Facts):
 class Ethtool(Facts):
     """The interfaces with hardware, as ethtool shows them."""
 
+    seen: ClassVar[Seen | None] = "own"
+    read_from: ClassVar[str] = "command: ethtool"
     interfaces: Annotated[tuple[EthtoolInterface, ...] | None, "by name"] = None
     left_out: Annotated[tuple[str, ...] | None, "interfaces that were not asked about: there are too many"] = None
 

@@ -65,6 +65,7 @@ class GivenPlaces(Facts):
 class GivenTopology(Facts):
     """What files given beside the host say of the places of GPUs and network cards."""
 
+    read_from: ClassVar[str] = "file: topo-m, file: nccl-topo"
     seen: ClassVar[Seen] = "host"
 
     topo_m: Annotated[GivenPlaces | None, "nvidia-smi topo -m (--topo-m)"] = None

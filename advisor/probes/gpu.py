@@ -5,12 +5,12 @@ NVML: https://docs.nvidia.com/deploy/nvml-api/ ; the driver's files: kernel-open
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from advisor.host.base import ENVIRONMENT, NVML, Host, command_origin
 from advisor.host.nvml import FAILURES
 from advisor.host.states import named_state
-from advisor.model.facts import Facts, SeenAs, Volatile
+from advisor.model.facts import Facts, Seen, SeenAs, Volatile
 from advisor.probes._collected import Collected
 from advisor.probes._given import KINDS, SMI_XML, Disagreement, disagreement, filled
 from advisor.probes._gpu_models import GpuDevice, Peer
@@ -44,6 +44,8 @@ _VISIBLE = (
 class Gpu(Facts):
     """The GPUs."""
 
+    seen: ClassVar[Seen | None] = "own"
+    read_from: ClassVar[str] = "nvml, /proc/driver/nvidia"
     source: Annotated[
         str | None,
         "nvml, nvidia-smi (its XML), or pci: only what the bus and the driver's files tell",

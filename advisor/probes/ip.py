@@ -30,6 +30,7 @@ _TABLE = {"neighbours": "entries", "neighbour_overflows": "table_fulls", "neighb
 class IpInterface(Facts):
     """IPv4 of one interface."""
 
+    read_from: ClassVar[str] = "/proc/sys/net/ipv4/conf/*"
     name: Annotated[str, "interface"]
     arp_ignore: Annotated[int | None, "in force: 0 answers for the addresses of all interfaces, 1 for its own"] = None
     arp_announce: Annotated[int | None, "in force: 2 names the best address of its own when it asks"] = None
@@ -41,6 +42,7 @@ class IpInterface(Facts):
 class Ip(Facts):
     """IPv4 of the interfaces that have hardware or lie in a subnet."""
 
+    read_from: ClassVar[str] = "/proc/net, /proc/sys/net/ipv4"
     seen: ClassVar[Seen | None] = "own"
 
     interfaces: Annotated[tuple[IpInterface, ...] | None, "by name"] = None

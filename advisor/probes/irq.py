@@ -5,10 +5,10 @@ Formats: https://docs.kernel.org/core-api/irq/irq-affinity.html and https://docs
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from advisor.host.base import Host
-from advisor.model.facts import Counter, Facts, File, Volatile
+from advisor.model.facts import Counter, Facts, File, Seen, Volatile
 from advisor.probes._collected import Collected
 from advisor.probes._cpulist import numbered, parse_cpulist, parse_cpumask
 from advisor.probes._interfaces import NET, physical_interfaces
@@ -30,6 +30,7 @@ T = TypeVar("T")
 class Vector(Facts):
     """One interrupt of a device, from its folder in /proc/irq. The daemon irqbalance may move it at any time."""
 
+    read_from: ClassVar[str] = "/proc/irq/*"
     number: Annotated[int, "the kernel's number"]
     name: Annotated[str | None, "what the driver calls it: nvme0q1, mlx5_comp0@pci:0000:3b:00.0 ..."] = None
     affinity_list: Annotated[str | None, File("smp_affinity_list"), "CPUs it may go to, as a list"] = None
@@ -51,6 +52,8 @@ class Vector(Facts):
 class IrqDevice(Facts):
     """The interrupts of one device."""
 
+    seen: ClassVar[Seen | None] = "host"
+    read_from: ClassVar[str] = "/sys/bus/pci/devices/*"
     pci_address: str
     kind: Annotated[str | None, File("class"), "nic, nvme or gpu"] = None
     driver: Annotated[str | None, File("driver"), "kernel driver"] = None
@@ -62,6 +65,8 @@ class IrqDevice(Facts):
 class Steering(Facts):
     """How software spreads the packets of one interface over CPUs, from its queues in sysfs."""
 
+    seen: ClassVar[Seen | None] = "own"
+    read_from: ClassVar[str] = "/sys/class/net/*/queues"
     name: Annotated[str, "interface"]
     rx_queues: Annotated[int | None, "receive queues"] = None
     rps_queues: Annotated[int | None, "receive queues whose packets are handed on to other CPUs (RPS)"] = None
@@ -75,6 +80,8 @@ class Steering(Facts):
 class Irq(Facts):
     """Interrupt placement and packet steering."""
 
+    seen: ClassVar[Seen | None] = "host"
+    read_from: ClassVar[str] = "/proc/irq"
     devices: Annotated[tuple[IrqDevice, ...] | None, "NICs, NVMe drives and GPUs by PCI address"] = None
     irqbalance: Annotated[Irqbalance | None, "the daemon that moves interrupts"] = None
     steering: Annotated[tuple[Steering, ...] | None, "interfaces with hardware, by name"] = None

@@ -28,6 +28,7 @@ _BYTES = ("memlock", "stack")
 class ProcessLimits(Facts):
     """Limits of one process. A number is known only where it is not unlimited."""
 
+    read_from: ClassVar[str] = "/proc/*/limits"
     memlock_unlimited: Annotated[bool | None, "soft limit of locked memory is unlimited"] = None
     memlock_soft_bytes: int | None = None
     memlock_hard_unlimited: bool | None = None

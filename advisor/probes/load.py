@@ -21,6 +21,7 @@ _TIMES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal",
 class Load(Facts):
     """Sums over all CPUs since boot, in ticks of 1/100 second. Their growth over some seconds is what counts."""
 
+    read_from: ClassVar[str] = "/proc/stat"
     seen: ClassVar[Seen | None] = "host"
     user_ticks: Annotated[int | None, Counter(), "programs, guests included"] = None
     nice_ticks: Annotated[int | None, Counter(), "programs of low priority"] = None

@@ -22,6 +22,7 @@ _MEGABYTE = 1024 * 1024
 class LustreClient(Facts):
     """One mounted Lustre file system as its client has it."""
 
+    read_from: ClassVar[str] = "/sys/fs/lustre/llite/*"
     name: Annotated[str, "of the file system"]
     max_read_ahead_bytes: Annotated[int | None, File("max_read_ahead_mb", scale=_MEGABYTE), "of all files"] = None
     max_read_ahead_per_file_bytes: Annotated[
@@ -32,6 +33,7 @@ class LustreClient(Facts):
 class Lustre(Facts):
     """The Lustre client, where something of it is mounted."""
 
+    read_from: ClassVar[str] = "/sys/fs/lustre"
     seen: ClassVar[Seen | None] = "host"
     mounted: Annotated[int | None, "mounts of Lustre"] = None
     version: Annotated[str | None, File("version", unknown=("",))] = None

@@ -57,6 +57,7 @@ _THP = "sys/kernel/mm/transparent_hugepage"
 class Swap(Facts):
     """One line of ``/proc/swaps``."""
 
+    read_from: ClassVar[str] = "/proc/swaps"
     name: Annotated[str, "device or file"]
     kind: Annotated[str | None, "partition or file"] = None
     size_bytes: int | None = None
@@ -68,6 +69,7 @@ class Swap(Facts):
 class Memory(Facts):
     """Memory of the whole host; a container's share is in section cgroup."""
 
+    read_from: ClassVar[str] = "/"
     seen: ClassVar[Seen | None] = "host"
     total_bytes: Annotated[int | None, File("proc/meminfo"), "memory the kernel manages"] = None
     available_bytes: Annotated[int | None, File("proc/meminfo"), Volatile(), "can be had without swapping"] = None

@@ -4,11 +4,11 @@ An option that the module does not know is only warned of by the kernel, so a li
 compare with ``accepts``. Format: modprobe.d(5), https://docs.kernel.org/admin-guide/kernel-parameters.html
 """
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from advisor.host.base import Host, command_origin
 from advisor.host.fields import read_fields
-from advisor.model.facts import Facts, File
+from advisor.model.facts import Facts, File, Seen
 from advisor.probes._cmdline import CMDLINE, read_cmdline, split_words
 from advisor.probes._collected import Collected
 from advisor.probes._dropins import Line, drop_ins, joined, lines_of
@@ -34,6 +34,7 @@ _KNOWN_BY_MODINFO = ("nvidia",)
 class Parameter(Facts):
     """The present value of a module's parameter."""
 
+    read_from: ClassVar[str] = "/sys/module/*/parameters/*"
     name: str
     value: Annotated[str | None, "as the kernel prints it"] = None
 
@@ -41,6 +42,7 @@ class Parameter(Facts):
 class Module(Facts):
     """One module of interest, from its folder below ``/sys/module``."""
 
+    read_from: ClassVar[str] = "/sys/module/*"
     name: Annotated[str, "with underscores"]
     loaded: Annotated[bool | None, "loaded, or built in and shown in /sys/module"] = None
     built_in: Annotated[bool | None, "part of the kernel image (it has no initstate)"] = None
@@ -53,6 +55,11 @@ class Module(Facts):
 class ModuleOption(Facts):
     """One ``parameter=value`` that a configuration file or the kernel command line asks for."""
 
+    seen: ClassVar[Seen | None] = "own"
+    read_from: ClassVar[str] = (
+        "/etc/modprobe.d/*.conf, /usr/lib/modprobe.d/*.conf, "
+        "/lib/modprobe.d/*.conf, /run/modprobe.d/*.conf, /proc/cmdline"
+    )
     module: Annotated[str, "with underscores"]
     parameter: str
     value: Annotated[str | None, "none for a parameter without ="] = None
@@ -65,6 +72,8 @@ class ModuleOption(Facts):
 class Modules(Facts):
     """Modules of interest and configured ones, loaded or not, and all options that are asked for."""
 
+    seen: ClassVar[Seen | None] = "host"
+    read_from: ClassVar[str] = "/sys/module"
     modules: Annotated[tuple[Module, ...] | None, "by name"] = None
     options: Annotated[tuple[ModuleOption, ...] | None, "in the order in which modprobe adds them up"] = None
 

@@ -33,6 +33,7 @@ _NFS_ATTRIBUTE_SECONDS = 60
 class Mount(Facts):
     """One mounted file system that can be reached: what lies under a later mount is left out."""
 
+    read_from: ClassVar[str] = "/proc/self/mountinfo"
     point: str
     fstype: Annotated[str, "as the kernel names it: ext4, xfs, nfs4, fuse.gcsfuse ..."]
     kind: Annotated[str, "local, network, memory, overlay, fuse or automount (nothing is mounted yet)"]
@@ -81,6 +82,7 @@ class Mount(Facts):
 class FstabEntry(Facts):
     """One line of /etc/fstab."""
 
+    read_from: ClassVar[str] = "/etc/fstab"
     line: int
     point: str
     fstype: str
@@ -93,6 +95,7 @@ class FstabEntry(Facts):
 class OtherMount(Facts):
     """A mount that is not listed."""
 
+    read_from: ClassVar[str] = "/proc/self/mountinfo"
     point: str
     fstype: str
 

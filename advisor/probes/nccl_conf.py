@@ -43,6 +43,7 @@ SIGNS: tuple[tuple[Vendor, str], ...] = (
 class NcclLine(Facts):
     """One line of a configuration file of NCCL that is no comment."""
 
+    read_from: ClassVar[str] = "/etc/nccl.conf"
     name: Annotated[str | None, "what NCCL takes for the name; none for a line that it cannot split"] = None
     value: Annotated[str | None, "all behind the =, blanks, quotes and comments too"] = None
     path: str = ""
@@ -57,6 +58,7 @@ class NcclLine(Facts):
 class ShellLine(Facts):
     """One variable that a file of ``/etc/profile.d`` or ``/etc/environment`` gives to logins."""
 
+    read_from: ClassVar[str] = "/etc/profile.d/*.sh"
     name: str
     value: Annotated[str | None, "without its quotes; none for what may be secret"] = None
     path: str = ""
@@ -66,6 +68,7 @@ class ShellLine(Facts):
 class Variable(Facts):
     """One variable in the environment of the reader."""
 
+    read_from: ClassVar[str] = "environment"
     name: str
     value: Annotated[str | None, "none for what may be secret, names a host or a single card"] = None
 
@@ -73,6 +76,7 @@ class Variable(Facts):
 class NcclConf(Facts):
     """What the host, its vendor and this session tell NCCL and the libraries around it."""
 
+    read_from: ClassVar[str] = "/etc/nccl.conf"
     seen: ClassVar[Seen | None] = "own"
 
     lines: Annotated[tuple[NcclLine, ...] | None, "in the order in which NCCL reads the files"] = None

@@ -27,6 +27,7 @@ MOST_NODES = 32
 class Parameters(Facts):
     """Parameters of the nvidia module as the driver took them (NVreg_... in modprobe.d; most hide from /sys/module)."""
 
+    read_from: ClassVar[str] = "/proc/driver/nvidia/params"
     stream_memory_operations: Annotated[bool | None, "EnableStreamMemOPs"] = None
     profiling_needs_root: Annotated[
         bool | None, "RmProfilingAdminOnly, set by NVreg_RestrictProfilingToAdminUsers: nsys and ncu read no counters"
@@ -70,6 +71,7 @@ _TEXTS = ("coherent_memory_mode", "registry_dwords")
 class Card(Facts):
     """A GPU that the driver has taken, from its ``information`` file. NVML does not tell of excluded ones."""
 
+    read_from: ClassVar[str] = "/proc/driver/nvidia/gpus/*/information"
     address: Annotated[str, "as sysfs writes it"]
     model: Annotated[str | None, "Model"] = None
     vbios_version: Annotated[str | None, "Video BIOS"] = None
@@ -84,6 +86,7 @@ class Card(Facts):
 class Nvidia(Facts):
     """The NVIDIA kernel driver, as far as files tell; version and flavour stand in `gpu`, modules in `modules`."""
 
+    read_from: ClassVar[str] = "/"
     seen: ClassVar[Seen | None] = "host"
 
     parameters: Annotated[Parameters | None, "as the driver took them"] = None

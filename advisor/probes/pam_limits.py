@@ -42,6 +42,7 @@ _LIMIT_MODULE = re.compile(r"-?session\s+(?:\[[^\]]*\]|\S+)\s+(?:\S*/)?pam_limit
 class PamLimit(Facts):
     """One line of limits.conf or limits.d."""
 
+    read_from: ClassVar[str] = "/etc/security/limits.d/*.conf"
     kind: Annotated[
         Kind,
         "whom it is for: a user, a group (@), everyone (*), ranges of numbers of users or groups, logins at once (%)",
@@ -61,6 +62,7 @@ class PamLimit(Facts):
 class PamService(Facts):
     """One file of ``/etc/pam.d`` that has sessions take these limits."""
 
+    read_from: ClassVar[str] = "/etc/pam.d/*"
     name: Annotated[str, "sshd, login, common-session ..."]
     line: int
     conf: Annotated[str | None, "another file than limits.conf and limits.d, which then do not count"] = None
@@ -69,6 +71,7 @@ class PamService(Facts):
 class PamLimits(Facts):
     """Resource limits of login sessions, as configured."""
 
+    read_from: ClassVar[str] = "/etc/security"
     seen: ClassVar[Seen | None] = "own"
 
     lines: Annotated[tuple[PamLimit, ...] | None, "in the order in which they are read"] = None

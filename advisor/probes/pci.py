@@ -96,6 +96,7 @@ class Device(Facts):
 class Pci(Facts):
     """The PCI devices of the host."""
 
+    read_from: ClassVar[str] = "/sys/bus/pci/devices"
     seen: ClassVar[Seen | None] = "host"
 
     devices: Annotated[tuple[Device, ...] | None, "those listed above, by address"] = None

@@ -4,11 +4,11 @@ Nothing here names the host: no serial, no UUID, no host name.
 """
 
 import re
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from advisor.host.base import Host, command_origin
 from advisor.host.fields import read_fields
-from advisor.model.facts import Facts, File
+from advisor.model.facts import Facts, File, ReadFrom, Seen, SeenAs
 from advisor.probes._cmdline import read_cmdline, shown_word
 from advisor.probes._collected import Collected
 from advisor.probes._container import MARKS, container_mark, in_container
@@ -29,11 +29,32 @@ _CHASSIS_UNKNOWN = 2
 class Platform(Facts):
     """The kind of machine that the other facts are from. A gate is ``None`` when nothing tells."""
 
-    virtual: Annotated[bool | None, "a virtual machine; false only with positive evidence of hardware"] = None
-    hypervisor: Annotated[str | None, "kvm, xen, vmware, microsoft, amazon, google ..."] = None
-    container: Annotated[bool | None, "the reader runs in a container"] = None
-    container_kind: Annotated[str | None, "docker, podman, kubernetes, lxc, systemd-nspawn ..."] = None
-    cloud: Annotated[str | None, "aws, azure, gcp, oci, alibaba, openstack, by firmware; none is none known"] = None
+    seen: ClassVar[Seen | None] = "host"
+    read_from: ClassVar[str] = "/"
+    virtual: Annotated[
+        bool | None,
+        ReadFrom("/sys/class/dmi/id/*, /proc/cpuinfo"),
+        "a virtual machine; false only with positive evidence of hardware",
+    ] = None
+    hypervisor: Annotated[
+        str | None,
+        ReadFrom("/sys/class/dmi/id/*, command: systemd-detect-virt --vm"),
+        "kvm, xen, vmware, microsoft, amazon, google ...",
+    ] = None
+    container: Annotated[
+        bool | None, ReadFrom("/.dockerenv, /run/*, /proc/self/cgroup"), SeenAs("own"), "the reader runs in a container"
+    ] = None
+    container_kind: Annotated[
+        str | None,
+        ReadFrom("/.dockerenv, /run/*, /proc/self/cgroup"),
+        SeenAs("own"),
+        "docker, podman, kubernetes, lxc, systemd-nspawn ...",
+    ] = None
+    cloud: Annotated[
+        str | None,
+        ReadFrom("/sys/class/dmi/id/*"),
+        "aws, azure, gcp, oci, alibaba, openstack, by firmware; none is none known",
+    ] = None
     kernel_release: Annotated[str | None, File("proc/sys/kernel/osrelease"), "as uname -r"] = None
     kernel_version: Annotated[tuple[int, int, int] | None, File("proc/sys/kernel/osrelease")] = None
     cmdline: Annotated[
@@ -41,17 +62,27 @@ class Platform(Facts):
         File("proc/cmdline"),
         "words of the kernel command line; what may name the host has lost its value",
     ] = None
-    architecture: Annotated[str | None, "x86_64, aarch64, ppc64le ..."] = None
+    architecture: Annotated[
+        str | None, ReadFrom("/proc/sys/kernel/arch, command: uname -m"), "x86_64, aarch64, ppc64le ..."
+    ] = None
     system_vendor: Annotated[str | None, File("sys/class/dmi/id/sys_vendor")] = None
     product_name: Annotated[str | None, File("sys/class/dmi/id/product_name")] = None
     bios_vendor: Annotated[str | None, File("sys/class/dmi/id/bios_vendor")] = None
     chassis_type: Annotated[int | None, File("sys/class/dmi/id/chassis_type"), "SMBIOS chassis type"] = None
-    portable: Annotated[bool | None, "a laptop or tablet, by chassis or battery"] = None
-    desktop: Annotated[bool | None, "a desktop or workstation, by chassis"] = None
-    init: Annotated[str | None, "program of process 1: systemd, init, tini ..."] = None
+    portable: Annotated[
+        bool | None,
+        ReadFrom("/sys/class/dmi/id/chassis_type, /sys/class/power_supply"),
+        "a laptop or tablet, by chassis or battery",
+    ] = None
+    desktop: Annotated[
+        bool | None, ReadFrom("/sys/class/dmi/id/chassis_type"), "a desktop or workstation, by chassis"
+    ] = None
+    init: Annotated[
+        str | None, ReadFrom("/proc/1/comm"), SeenAs("own"), "program of process 1: systemd, init, tini ..."
+    ] = None
     pressure_available: Annotated[bool | None, File("proc/pressure/cpu"), "the kernel measures pressure (PSI)"] = None
     tuned_profile: Annotated[str | None, File("etc/tuned/active_profile"), "profile that TuneD applies"] = None
-    root_user: Annotated[bool | None, "the reader is root"] = None
+    root_user: Annotated[bool | None, ReadFrom("call: geteuid"), SeenAs("own"), "the reader is root"] = None
 
 
 COLLECTED = Collected(

@@ -21,6 +21,7 @@ _LINE = re.compile(r"(some|full)((?: \w+=\d{1,20}(?:\.\d{1,6})?)+)", re.ASCII)
 class Pressure(Facts):
     """Share of time in which tasks waited for one resource: ``some`` of them, or all of them at once (``full``)."""
 
+    read_from: ClassVar[str] = "/proc/pressure, /sys/fs/cgroup/*"
     resource: Annotated[str, "cpu, memory, io or irq"]
     some_10_percent: Annotated[float | None, Volatile(), "percent of the last 10 seconds"] = None
     some_60_percent: Annotated[float | None, Volatile(), "percent of the last minute"] = None
@@ -35,6 +36,7 @@ class Pressure(Facts):
 class PressureOf(Facts):
     """Pressure on the host and in the reader's control group."""
 
+    read_from: ClassVar[str] = "/proc/pressure, /sys/fs/cgroup/*"
     seen: ClassVar[Seen | None] = "host"
     host: Annotated[
         tuple[Pressure, ...] | None, "the whole host; unsupported where the kernel was started without psi=1"

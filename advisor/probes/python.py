@@ -3,10 +3,10 @@
 import re
 import sys
 import sysconfig
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from advisor.host.base import Host
-from advisor.model.facts import Facts
+from advisor.model.facts import Facts, Seen
 from advisor.probes._sysfs import quiet_names, quiet_text
 
 ORIGIN = "python environment"
@@ -18,6 +18,8 @@ _NCCL = "nvidia_nccl_cu"
 class Python(Facts):
     """The interpreter and the training libraries beside it; not known of a captured host."""
 
+    seen: ClassVar[Seen | None] = "own"
+    read_from: ClassVar[str] = "python environment"
     version: Annotated[tuple[int, int, int] | None, "of the interpreter"] = None
     implementation: Annotated[str | None, "cpython, pypy ..."] = None
     free_threaded: Annotated[bool | None, "built without the global lock"] = None

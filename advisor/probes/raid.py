@@ -49,6 +49,9 @@ _NO_CONTROLLERS = ("ahci", "vmd", "vmw_pvscsi", "nvme")
 class Raid(Facts):
     """The RAID and SAS controllers."""
 
+    read_from: ClassVar[str] = (
+        "/sys/bus/pci/devices, command: storcli64, command: MegaCli64, command: ssacli, command: arcconf"
+    )
     seen: ClassVar[Seen | None] = "masked"
     controllers: tuple[Controller, ...] | None = None
 

@@ -5,11 +5,11 @@ Formats: https://www.kernel.org/doc/Documentation/ABI/stable/sysfs-class-infinib
 
 import re
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from advisor.host.base import Host, command_origin
 from advisor.host.fields import read_fields
-from advisor.model.facts import Facts, File, Private, SeenAs, Volatile
+from advisor.model.facts import Facts, File, Private, Seen, SeenAs, Volatile
 from advisor.probes._collected import Collected
 from advisor.probes._rdma_counters import (
     COUNTERS,
@@ -33,6 +33,7 @@ _IPV4_MAPPED = "0000:0000:0000:0000:0000:ffff:"
 class Gid(Facts):
     """One entry in use of a port's GID table."""
 
+    read_from: ClassVar[str] = "/sys/class/infiniband/*/ports/*/gids/*"
     index: int
     gid: Annotated[str | None, Private(), "the address, eight groups of hex digits"] = None
     type: Annotated[str | None, "RoCE v2 or IB/RoCE v1"] = None
@@ -69,6 +70,7 @@ class Port(Facts):
 class RdmaDevice(Facts):
     """One RDMA device, from its folder in sysfs."""
 
+    seen: ClassVar[Seen | None] = "host"
     name: str
     node_type: Annotated[str | None, File("node_type"), "CA, switch, RNIC ..."] = None
     fw_version: Annotated[str | None, File("fw_ver", unknown=("",)), "firmware"] = None
@@ -88,6 +90,8 @@ class RdmaDevice(Facts):
 class Rdma(Facts):
     """The RDMA devices; none at all when no RDMA driver is loaded."""
 
+    seen: ClassVar[Seen | None] = "host"
+    read_from: ClassVar[str] = "/sys/class/infiniband"
     devices: Annotated[tuple[RdmaDevice, ...] | None, "by name"] = None
     namespaces: Annotated[
         str | None, "shared: every network namespace sees all devices; exclusive: a device belongs to one"

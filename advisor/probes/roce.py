@@ -8,11 +8,11 @@ dcb-pfc(8)
 
 import re
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from advisor.host.base import Host, Output, command_origin
 from advisor.host.fields import read_fields
-from advisor.model.facts import Facts, File, GapState
+from advisor.model.facts import Facts, File, GapState, Seen
 from advisor.probes._collected import Collected
 from advisor.probes._interfaces import NET, physical_interfaces
 from advisor.probes._sysfs import quiet_names, quiet_text
@@ -33,6 +33,7 @@ _FROM_ECN = ("cnp_dscp", "cnp_priority", "min_time_between_cnps_usecs", *_POINTS
 class RoceInterface(Facts):
     """One Ethernet interface whose card does RDMA."""
 
+    seen: ClassVar[Seen | None] = "own"
     name: Annotated[str, "interface"]
     rdma_devices: Annotated[tuple[str, ...] | None, File("device/infiniband"), "RDMA devices of the same card"] = None
     path_mtu_bytes: Annotated[
@@ -66,6 +67,8 @@ class RoceInterface(Facts):
 class Roce(Facts):
     """The Ethernet interfaces that do RDMA."""
 
+    seen: ClassVar[Seen | None] = "own"
+    read_from: ClassVar[str] = "/sys/class/net"
     interfaces: Annotated[tuple[RoceInterface, ...] | None, "by name"] = None
 
 

@@ -21,6 +21,7 @@ PREFIXES = ("nccl-", "torch_", "psm_", "sem.")
 class Segments(Facts):
     """Files in ``/dev/shm`` whose names begin alike; what no process uses any more stays until somebody removes it."""
 
+    read_from: ClassVar[str] = "command: ls -lnskA /dev/shm"
     prefix: Annotated[str, "nccl-, torch_, psm_ or sem.; empty for all others"]
     count: Annotated[int | None, Volatile(), "files"] = None
     used_bytes: Annotated[int | None, Volatile(), "memory that they take"] = None
@@ -29,6 +30,7 @@ class Segments(Facts):
 class Shm(Facts):
     """Size and use of ``/dev/shm``."""
 
+    read_from: ClassVar[str] = "/dev/shm"
     seen: ClassVar[Seen | None] = "own"
     is_tmpfs: Annotated[bool | None, "whether a tmpfs is mounted there"] = None
     size_bytes: Annotated[int | None, "all that fits; its pages count as memory"] = None

@@ -5,10 +5,10 @@ more columns in newer kernels.
 """
 
 import re
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from advisor.host.base import Host
-from advisor.model.facts import Counter, Facts, Volatile
+from advisor.model.facts import Counter, Facts, Seen, Volatile
 from advisor.probes._collected import Collected
 from advisor.probes._cpulist import read_cpulist
 
@@ -46,6 +46,8 @@ class SoftnetCpu(Facts):
 class Softnet(Facts):
     """The sums over all CPUs since start, and each CPU's share. Their growth under load is what counts."""
 
+    seen: ClassVar[Seen | None] = "own"
+    read_from: ClassVar[str] = "/proc/net/softnet_stat"
     processed: Annotated[int | None, Counter(sum_of="cpus"), "packets, over all CPUs"] = None
     dropped: Annotated[
         int | None, Counter(sum_of="cpus"), "packets, because net.core.netdev_max_backlog was reached"

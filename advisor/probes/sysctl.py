@@ -4,11 +4,11 @@ A field's name is the key with underscores; its `File` mark is the path, so ``vm
 Meaning of the keys: https://docs.kernel.org/admin-guide/sysctl/ and https://docs.kernel.org/networking/ip-sysctl.html
 """
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
-from advisor.model.facts import Facts, File, Volatile, marks
+from advisor.model.facts import Facts, File, Seen, SeenAs, Volatile, marks
 from advisor.probes._collected import Collected
 from advisor.probes._dropins import Line, drop_ins, joined, lines_of
 
@@ -24,6 +24,11 @@ _PRIVATE = ("hostname", "domainname", "stable_secret", "tcp_fastopen_key")
 class SysctlLine(Facts):
     """One assignment in a sysctl.d file or in ``/etc/sysctl.conf``."""
 
+    seen: ClassVar[Seen | None] = "own"
+    read_from: ClassVar[str] = (
+        "/etc/sysctl.d/*.conf, /etc/sysctl.conf, /run/sysctl.d/*.conf, "
+        "/usr/local/lib/sysctl.d/*.conf, /usr/lib/sysctl.d/*.conf, /lib/sysctl.d/*.conf"
+    )
     key: Annotated[str, "with dots between its parts, as sysctl(8) prints it"]
     value: str
     path: str
@@ -37,6 +42,7 @@ class SysctlLine(Facts):
 class Sysctl(Facts):
     """Values in force and the lines that ask for values at boot. Units are those that the key's name states."""
 
+    seen: ClassVar[Seen | None] = "host"
     vm_swappiness: Annotated[int | None, File("vm/swappiness"), "0..200"] = None
     vm_dirty_ratio: Annotated[int | None, File("vm/dirty_ratio"), "percent; 0 when vm_dirty_bytes is set"] = None
     vm_dirty_background_ratio: Annotated[int | None, File("vm/dirty_background_ratio"), "percent"] = None
@@ -74,43 +80,69 @@ class Sysctl(Facts):
     fs_aio_nr: Annotated[int | None, File("fs/aio-nr"), Volatile(), "asynchronous requests in use"] = None
     fs_inotify_max_user_instances: Annotated[int | None, File("fs/inotify/max_user_instances")] = None
     fs_inotify_max_user_watches: Annotated[int | None, File("fs/inotify/max_user_watches")] = None
-    net_core_rmem_max: Annotated[int | None, File("net/core/rmem_max"), "bytes"] = None
-    net_core_wmem_max: Annotated[int | None, File("net/core/wmem_max"), "bytes"] = None
-    net_core_rmem_default: Annotated[int | None, File("net/core/rmem_default"), "bytes"] = None
-    net_core_wmem_default: Annotated[int | None, File("net/core/wmem_default"), "bytes"] = None
-    net_core_optmem_max: Annotated[int | None, File("net/core/optmem_max"), "bytes"] = None
-    net_core_netdev_max_backlog: Annotated[int | None, File("net/core/netdev_max_backlog"), "packets"] = None
-    net_core_netdev_budget: Annotated[int | None, File("net/core/netdev_budget"), "packets"] = None
-    net_core_netdev_budget_usecs: Annotated[int | None, File("net/core/netdev_budget_usecs")] = None
-    net_core_somaxconn: Annotated[int | None, File("net/core/somaxconn"), "connections"] = None
-    net_core_default_qdisc: Annotated[str | None, File("net/core/default_qdisc")] = None
-    net_core_busy_poll: Annotated[int | None, File("net/core/busy_poll"), "microseconds"] = None
-    net_core_busy_read: Annotated[int | None, File("net/core/busy_read"), "microseconds"] = None
-    net_core_rps_sock_flow_entries: Annotated[int | None, File("net/core/rps_sock_flow_entries")] = None
-    net_ipv4_tcp_rmem: Annotated[tuple[int, ...] | None, File("net/ipv4/tcp_rmem"), "least, first, most bytes"] = None
-    net_ipv4_tcp_wmem: Annotated[tuple[int, ...] | None, File("net/ipv4/tcp_wmem"), "least, first, most bytes"] = None
-    net_ipv4_tcp_mem: Annotated[tuple[int, ...] | None, File("net/ipv4/tcp_mem"), "low, pressure, high pages"] = None
-    net_ipv4_tcp_congestion_control: Annotated[str | None, File("net/ipv4/tcp_congestion_control")] = None
-    net_ipv4_tcp_available_congestion_control: Annotated[
-        str | None, File("net/ipv4/tcp_available_congestion_control"), "names with blanks between"
+    net_core_rmem_max: Annotated[int | None, SeenAs("own"), File("net/core/rmem_max"), "bytes"] = None
+    net_core_wmem_max: Annotated[int | None, SeenAs("own"), File("net/core/wmem_max"), "bytes"] = None
+    net_core_rmem_default: Annotated[int | None, SeenAs("own"), File("net/core/rmem_default"), "bytes"] = None
+    net_core_wmem_default: Annotated[int | None, SeenAs("own"), File("net/core/wmem_default"), "bytes"] = None
+    net_core_optmem_max: Annotated[int | None, SeenAs("own"), File("net/core/optmem_max"), "bytes"] = None
+    net_core_netdev_max_backlog: Annotated[
+        int | None, SeenAs("own"), File("net/core/netdev_max_backlog"), "packets"
     ] = None
-    net_ipv4_tcp_slow_start_after_idle: Annotated[int | None, File("net/ipv4/tcp_slow_start_after_idle")] = None
-    net_ipv4_tcp_timestamps: Annotated[int | None, File("net/ipv4/tcp_timestamps"), "0, 1 or 2"] = None
-    net_ipv4_tcp_sack: Annotated[int | None, File("net/ipv4/tcp_sack")] = None
-    net_ipv4_tcp_window_scaling: Annotated[int | None, File("net/ipv4/tcp_window_scaling")] = None
-    net_ipv4_tcp_mtu_probing: Annotated[int | None, File("net/ipv4/tcp_mtu_probing"), "0, 1 or 2"] = None
-    net_ipv4_tcp_moderate_rcvbuf: Annotated[int | None, File("net/ipv4/tcp_moderate_rcvbuf")] = None
-    net_ipv4_tcp_no_metrics_save: Annotated[int | None, File("net/ipv4/tcp_no_metrics_save")] = None
-    net_ipv4_tcp_notsent_lowat: Annotated[int | None, File("net/ipv4/tcp_notsent_lowat"), "bytes"] = None
-    net_ipv4_tcp_low_latency: Annotated[int | None, File("net/ipv4/tcp_low_latency"), "no effect since 4.14"] = None
-    net_ipv4_ip_local_port_range: Annotated[tuple[int, ...] | None, File("net/ipv4/ip_local_port_range")] = None
-    net_ipv4_conf_all_rp_filter: Annotated[int | None, File("net/ipv4/conf/all/rp_filter"), "0, 1 or 2"] = None
-    net_ipv4_conf_default_rp_filter: Annotated[int | None, File("net/ipv4/conf/default/rp_filter")] = None
-    net_ipv4_conf_all_arp_ignore: Annotated[int | None, File("net/ipv4/conf/all/arp_ignore")] = None
-    net_ipv4_conf_all_arp_announce: Annotated[int | None, File("net/ipv4/conf/all/arp_announce")] = None
-    net_ipv4_neigh_default_gc_thresh1: Annotated[int | None, File("net/ipv4/neigh/default/gc_thresh1")] = None
-    net_ipv4_neigh_default_gc_thresh2: Annotated[int | None, File("net/ipv4/neigh/default/gc_thresh2")] = None
-    net_ipv4_neigh_default_gc_thresh3: Annotated[int | None, File("net/ipv4/neigh/default/gc_thresh3")] = None
+    net_core_netdev_budget: Annotated[int | None, SeenAs("own"), File("net/core/netdev_budget"), "packets"] = None
+    net_core_netdev_budget_usecs: Annotated[int | None, SeenAs("own"), File("net/core/netdev_budget_usecs")] = None
+    net_core_somaxconn: Annotated[int | None, SeenAs("own"), File("net/core/somaxconn"), "connections"] = None
+    net_core_default_qdisc: Annotated[str | None, SeenAs("own"), File("net/core/default_qdisc")] = None
+    net_core_busy_poll: Annotated[int | None, SeenAs("own"), File("net/core/busy_poll"), "microseconds"] = None
+    net_core_busy_read: Annotated[int | None, SeenAs("own"), File("net/core/busy_read"), "microseconds"] = None
+    net_core_rps_sock_flow_entries: Annotated[int | None, SeenAs("own"), File("net/core/rps_sock_flow_entries")] = None
+    net_ipv4_tcp_rmem: Annotated[
+        tuple[int, ...] | None, SeenAs("own"), File("net/ipv4/tcp_rmem"), "least, first, most bytes"
+    ] = None
+    net_ipv4_tcp_wmem: Annotated[
+        tuple[int, ...] | None, SeenAs("own"), File("net/ipv4/tcp_wmem"), "least, first, most bytes"
+    ] = None
+    net_ipv4_tcp_mem: Annotated[
+        tuple[int, ...] | None, SeenAs("own"), File("net/ipv4/tcp_mem"), "low, pressure, high pages"
+    ] = None
+    net_ipv4_tcp_congestion_control: Annotated[str | None, SeenAs("own"), File("net/ipv4/tcp_congestion_control")] = (
+        None
+    )
+    net_ipv4_tcp_available_congestion_control: Annotated[
+        str | None, SeenAs("own"), File("net/ipv4/tcp_available_congestion_control"), "names with blanks between"
+    ] = None
+    net_ipv4_tcp_slow_start_after_idle: Annotated[
+        int | None, SeenAs("own"), File("net/ipv4/tcp_slow_start_after_idle")
+    ] = None
+    net_ipv4_tcp_timestamps: Annotated[int | None, SeenAs("own"), File("net/ipv4/tcp_timestamps"), "0, 1 or 2"] = None
+    net_ipv4_tcp_sack: Annotated[int | None, SeenAs("own"), File("net/ipv4/tcp_sack")] = None
+    net_ipv4_tcp_window_scaling: Annotated[int | None, SeenAs("own"), File("net/ipv4/tcp_window_scaling")] = None
+    net_ipv4_tcp_mtu_probing: Annotated[int | None, SeenAs("own"), File("net/ipv4/tcp_mtu_probing"), "0, 1 or 2"] = None
+    net_ipv4_tcp_moderate_rcvbuf: Annotated[int | None, SeenAs("own"), File("net/ipv4/tcp_moderate_rcvbuf")] = None
+    net_ipv4_tcp_no_metrics_save: Annotated[int | None, SeenAs("own"), File("net/ipv4/tcp_no_metrics_save")] = None
+    net_ipv4_tcp_notsent_lowat: Annotated[int | None, SeenAs("own"), File("net/ipv4/tcp_notsent_lowat"), "bytes"] = None
+    net_ipv4_tcp_low_latency: Annotated[
+        int | None, SeenAs("own"), File("net/ipv4/tcp_low_latency"), "no effect since 4.14"
+    ] = None
+    net_ipv4_ip_local_port_range: Annotated[
+        tuple[int, ...] | None, SeenAs("own"), File("net/ipv4/ip_local_port_range")
+    ] = None
+    net_ipv4_conf_all_rp_filter: Annotated[
+        int | None, SeenAs("own"), File("net/ipv4/conf/all/rp_filter"), "0, 1 or 2"
+    ] = None
+    net_ipv4_conf_default_rp_filter: Annotated[int | None, SeenAs("own"), File("net/ipv4/conf/default/rp_filter")] = (
+        None
+    )
+    net_ipv4_conf_all_arp_ignore: Annotated[int | None, SeenAs("own"), File("net/ipv4/conf/all/arp_ignore")] = None
+    net_ipv4_conf_all_arp_announce: Annotated[int | None, SeenAs("own"), File("net/ipv4/conf/all/arp_announce")] = None
+    net_ipv4_neigh_default_gc_thresh1: Annotated[
+        int | None, SeenAs("own"), File("net/ipv4/neigh/default/gc_thresh1")
+    ] = None
+    net_ipv4_neigh_default_gc_thresh2: Annotated[
+        int | None, SeenAs("own"), File("net/ipv4/neigh/default/gc_thresh2")
+    ] = None
+    net_ipv4_neigh_default_gc_thresh3: Annotated[
+        int | None, SeenAs("own"), File("net/ipv4/neigh/default/gc_thresh3")
+    ] = None
     sunrpc_tcp_slot_table_entries: Annotated[int | None, File("sunrpc/tcp_slot_table_entries")] = None
     sunrpc_tcp_max_slot_table_entries: Annotated[int | None, File("sunrpc/tcp_max_slot_table_entries")] = None
     configured: Annotated[

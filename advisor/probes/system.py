@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 from advisor.host.base import Host
 from advisor.host.fields import read_fields
-from advisor.model.facts import Facts, File, Seen, SeenAs
+from advisor.model.facts import Facts, File, ReadFrom, Seen, SeenAs
 from advisor.probes._collected import Collected
 
 ORIGIN = "/"
@@ -29,10 +29,14 @@ TAINTS = (
 class System(Facts):
     """Time keeping, and what system this is."""
 
+    read_from: ClassVar[str] = "/"
     seen: ClassVar[Seen | None] = "host"
 
     timesyncd_synchronized: Annotated[
-        bool | None, SeenAs("masked"), "systemd-timesyncd has set the clock; false says nothing where another one does"
+        bool | None,
+        ReadFrom("/run/systemd/timesync/synchronized"),
+        SeenAs("masked"),
+        "systemd-timesyncd has set the clock; false says nothing where another one does",
     ] = None
     source: Annotated[
         str | None,
@@ -44,10 +48,21 @@ class System(Facts):
         File("sys/devices/system/clocksource/clocksource0/available_clocksource"),
         "clock sources with blanks between, the best one first",
     ] = None
-    os_id: Annotated[str | None, SeenAs("own"), "ID of os-release: ubuntu, rhel, sles ..."] = None
-    os_version: Annotated[str | None, SeenAs("own"), "VERSION_ID of os-release"] = None
-    os_like: Annotated[tuple[str, ...] | None, SeenAs("own"), "ID_LIKE of os-release: what it descends from"] = None
-    taints: Annotated[tuple[str, ...] | None, "why the kernel calls itself tainted, in words; () for clean"] = None
+    os_id: Annotated[
+        str | None, ReadFrom("/etc/os-release"), SeenAs("own"), "ID of os-release: ubuntu, rhel, sles ..."
+    ] = None
+    os_version: Annotated[str | None, ReadFrom("/etc/os-release"), SeenAs("own"), "VERSION_ID of os-release"] = None
+    os_like: Annotated[
+        tuple[str, ...] | None,
+        ReadFrom("/etc/os-release"),
+        SeenAs("own"),
+        "ID_LIKE of os-release: what it descends from",
+    ] = None
+    taints: Annotated[
+        tuple[str, ...] | None,
+        ReadFrom("/proc/sys/kernel/tainted"),
+        "why the kernel calls itself tainted, in words; () for clean",
+    ] = None
 
 
 COLLECTED = Collected(models=((ORIGIN, System),), files=(*OS_RELEASE, TAINTED), there=(SYNCHRONIZED,))

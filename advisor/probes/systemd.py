@@ -45,6 +45,7 @@ _PROGRAM_OF = {"nvidia-persistenced.service": frozenset(("ExecStart",))}
 class Service(Facts):
     """One service, from its unit's files and its control group."""
 
+    read_from: ClassVar[str] = "/usr/lib/systemd/system/*.service"
     name: Annotated[str, "containerd.service, user@.service ..."]
     path: Annotated[str | None, "its unit's own file; none where the package is not installed"] = None
     masked: Annotated[bool | None, "its file is a link to /dev/null: it cannot be started"] = None
@@ -58,6 +59,7 @@ class Service(Facts):
 class Systemd(Facts):
     """Services that matter for training, and the settings for all services and sessions."""
 
+    read_from: ClassVar[str] = "/etc/systemd"
     seen: ClassVar[Seen | None] = "own"
 
     services: Annotated[tuple[Service, ...] | None, "services whose unit's files are there, or that run"] = None

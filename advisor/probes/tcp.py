@@ -35,6 +35,7 @@ _COLUMNS = {
 class Tcp(Facts):
     """Counters of this network namespace since it was made. Their growth under load is what counts."""
 
+    read_from: ClassVar[str] = "/proc/net/snmp, /proc/net/netstat, /proc/net"
     seen: ClassVar[Seen | None] = "own"
 
     segments_sent: Annotated[int | None, File(SNMP), Counter(), "with those sent again"] = None

@@ -32,6 +32,7 @@ _MOST_FILES = 40
 class TunedLine(Facts):
     """One setting of a profile."""
 
+    read_from: ClassVar[str] = "/etc/tuned/*/tuned.conf"
     section: Annotated[str, "sysctl, vm, cpu ...: the plugin, or the unit's own name"]
     plugin: Annotated[str, "what reads it: the section's type=, else the section's name"]
     key: str
@@ -44,6 +45,7 @@ class TunedLine(Facts):
 class Tuned(Facts):
     """TuneD's choice and what it means. Whether it runs says the section systemd."""
 
+    read_from: ClassVar[str] = "/etc/tuned"
     seen: ClassVar[Seen | None] = "masked"
 
     profile: Annotated[str | None, File("active_profile"), "profiles that are applied, with blanks between"] = None

@@ -33,6 +33,9 @@ _PROGRAMS = re.compile(
 class UdevSetting(Facts):
     """One assignment of a udev rule."""
 
+    read_from: ClassVar[str] = (
+        "/etc/udev/rules.d/*.rules, /run/udev/rules.d/*.rules, /usr/lib/udev/rules.d/*.rules, /lib/udev/rules.d/*.rules"
+    )
     key: Annotated[str, "ATTR{queue/scheduler}, SYSCTL{vm.swappiness}, RUN ..."]
     attribute: Annotated[str | None, "of ATTR and SYSCTL: the file below the device, or the kernel parameter"] = None
     value: Annotated[str, "as written; the command line of RUN"]
@@ -45,6 +48,7 @@ class UdevSetting(Facts):
 class Udev(Facts):
     """Assignments of udev rules that tune devices."""
 
+    read_from: ClassVar[str] = "/etc/udev/rules.d"
     seen: ClassVar[Seen | None] = "own"
 
     settings: Annotated[tuple[UdevSetting, ...] | None, "in the order in which the rules are gone through"] = None

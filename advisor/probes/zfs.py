@@ -27,6 +27,7 @@ _SECONDS = 10.0
 class DataSet(Facts):
     """A mounted data set."""
 
+    read_from: ClassVar[str] = "command: zfs get"
     name: str
     record_bytes: Annotated[int | None, "recordsize: largest block of new files"] = None
     compression: Annotated[str | None, "off, lz4, zstd ..."] = None
@@ -41,6 +42,7 @@ class DataSet(Facts):
 class Zfs(Facts):
     """ZFS, where its module is loaded."""
 
+    read_from: ClassVar[str] = "/sys/module/zfs, /proc/spl/kstat/zfs/arcstats"
     seen: ClassVar[Seen | None] = "host"
     loaded: Annotated[bool | None, "the module is in the kernel"] = None
     version: Annotated[str | None, File("version", unknown=("",)), "of the module"] = None

@@ -44,9 +44,9 @@ def facts_page(sections: list[Section]) -> str:
 def _section(section: Section) -> Iterator[str]:
     yield f"## {section.name}\n"
     yield f"{section.about}\n"
-    for place, model, seen in _models(section.name, section.model, None):
+    for place, model, seen, folder in _models(section.name, section.model, None, "", section):
         rows = [
-            _row(place, name, mark, model, seen, section)
+            _row(place, name, mark, model, seen, folder)
             for name, mark in marks(model).items()
             if not _inner(model.model_fields[name].annotation)
         ]
@@ -55,20 +55,21 @@ def _section(section: Section) -> Iterator[str]:
             yield "\n".join(rows) + "\n"
 
 
-def _models(place: str, model: type[Facts], seen: Seen | None) -> Iterator[tuple[str, type[Facts], Seen | None]]:
-    """Each model below a section with the name of its place and what a container sees of it."""
-    here = model.seen or seen
-    yield place, model, here
+def _models(
+    place: str, model: type[Facts], seen: Seen | None, folder: str, section: Section
+) -> Iterator[tuple[str, type[Facts], Seen | None, str]]:
+    """Each model below a section with the name of its place, what a container sees of it, and where it is read."""
+    here, folder = model.seen or seen, model.read_from or section.folders.get(model, folder)
+    yield place, model, here, folder
     for name, mark in marks(model).items():
         annotation = model.model_fields[name].annotation
         inner = _inner(annotation)
         if inner is not None:
             below = f"{place}.{name}" + ("[]" if _is_list(annotation) else "")
-            yield from _models(below, inner, mark.seen or here)
+            yield from _models(below, inner, mark.seen or here, mark.source or folder, section)
 
 
-def _row(place: str, name: str, mark: FieldMarks, model: type[Facts], seen: Seen | None, section: Section) -> str:
-    folder = model.read_from or section.folders.get(model, "")
+def _row(place: str, name: str, mark: FieldMarks, model: type[Facts], seen: Seen | None, folder: str) -> str:
     source = mark.source or (f"{folder.rstrip('/')}/{mark.file.name}" if mark.file else folder)
     notes = [word for word, holds in (("changes", mark.volatile), ("private", mark.private)) if holds]
     about = _cell(mark.about) + "".join(f" *{note}*" for note in notes)
