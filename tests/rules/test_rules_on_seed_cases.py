@@ -140,7 +140,8 @@ def test_nobarrier_on_a_kernel_that_still_knew_it_is_not_called_removed(tmp_path
 )
 def test_where_checkpoints_go(tmp_path: Path, path: str | None, verdict: str) -> None:
     mounts = mount("/", "overlay", "overlay") + mount("/dev/shm", "tmpfs", "shm", "rw,size=64g")
-    host = write_tree(tmp_path, {"/proc/self/mountinfo": mounts + mount("/scratch", "xfs", "/dev/nvme0n1")})
+    files = {"/proc/self/mountinfo": mounts + mount("/scratch", "xfs", "/dev/nvme0n1"), "/.dockerenv": ""}
+    host = write_tree(tmp_path, files)
     assert verdicts(host, "storage/checkpoint-on-volatile-fs", Job(output_path=path)) == {verdict}
 
 
