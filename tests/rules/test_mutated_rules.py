@@ -25,7 +25,7 @@ TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.In: ast.NotIn,
     ast.NotIn: ast.In,
 }
-UNFINISHED = {"gpu"}
+UNFINISHED: set[str] = set()
 """Areas whose examples do not hold every part yet."""
 RULES = [rule for rule in loaded() if rule.id.partition("/")[0] not in UNFINISHED]
 EQUIVALENT: dict[str, dict[str, str]] = {}

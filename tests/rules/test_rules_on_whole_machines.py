@@ -249,6 +249,8 @@ def calls() -> dict[str, Any]:
         "gaps": {},
     }
     healthy |= {"pcie_replays": 0, "utilization_percent": 99, "pcie_generation": 5, "pcie_max_generation": 5}
+    healthy |= {"remapped_rows_pending": False, "remapped_rows_failed": False, "throttle_reasons": 4, "compute_mode": 0}
+    healthy |= {"ecc_mode": True, "ecc_pending_mode": True, "mig_mode": False, "mig_pending_mode": False}
     gpus = [{"index": number, "bus_id": address, **healthy} for number, address in enumerate(GPUS)]
     return {
         "limits": {"memlock": [None, None], "nofile": [1048576, 1048576]},
@@ -418,6 +420,14 @@ def test_one_thing_wrong_is_one_finding(tmp_path: Path, rule: str, changed: Mapp
         ("gpu/nvlinks-fewer-than-siblings", nvml(nvlinks_active=17)),
         ("pcie/gpu-link-slow-under-load", nvml(pcie_generation=3)),
         ("gpu/fallen-off-the-bus", nvml(lost=True)),
+        ("gpu/row-remap-failed", nvml(remapped_rows_pending=True, remapped_rows_failed=True)),
+        ("gpu/memory-repair-pending", nvml(remapped_rows_pending=True)),
+        ("gpu/slowed-by-hardware", nvml(throttle_reasons=0x68)),
+        ("gpu/slowed-by-heat", nvml(throttle_reasons=0x20)),
+        ("gpu/ecc-change-pending", nvml(ecc_pending_mode=False)),
+        ("gpu/mig-change-pending", nvml(mig_pending_mode=True)),
+        ("gpu/compute-prohibited", nvml(compute_mode=2)),
+        ("gpu/one-process-at-a-time", nvml(compute_mode=3)),
         ("gpu/persistence-off", nvml(persistence_mode=False)),
         ("memory/memlock-too-small", {"limits": {"memlock": [8 << 20, 8 << 20], "nofile": [1048576, 1048576]}}),
         ("dataloader/nofile-below-planned-loaders", {"limits": {"memlock": [None, None], "nofile": [256, 4096]}}),
