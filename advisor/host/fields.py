@@ -10,6 +10,8 @@ from advisor.host.base import Host
 from advisor.model.facts import Facts, File, marks
 
 F = TypeVar("F", bound=Facts)
+_DIGITS = 24
+"""Characters of the largest number of 64 bits, with its sign and some room."""
 
 
 def read_fields(host: Host, model: type[F], origin: str, /, **given: Any) -> F:
@@ -48,12 +50,19 @@ def parse_value(text: str, mark: File, kind: type) -> object:
     if kind is bool:
         return {"1": True, "Y": True, "y": True, "0": False, "N": False, "n": False}.get(text)
     if kind is int:
-        return int(text, 0 if text.startswith("0x") else 10) * mark.scale
+        return _whole(text) * mark.scale
     if kind is float:
         return _finite(float(text)) * mark.scale
     if kind is tuple:
-        return tuple(int(word) * mark.scale for word in text.split())
+        return tuple(_whole(word) * mark.scale for word in text.split())
     return text
+
+
+def _whole(text: str) -> int:
+    """The number; raises ValueError for one that no kernel prints: its largest have 64 bits."""
+    if len(text) > _DIGITS:
+        raise ValueError(f"a number of {len(text)} digits")
+    return int(text, 0 if text.startswith("0x") else 10)
 
 
 def _finite(number: float) -> float:

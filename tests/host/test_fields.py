@@ -75,7 +75,17 @@ def test_texts_become_values(text: str, kind: type, value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kind"), [("many", int), ("1 2", int), ("9" * 5000, int), ("nan", float), ("inf", float), ("1 x", tuple)]
+    ("text", "kind"),
+    [
+        ("many", int),
+        ("1 2", int),
+        ("9" * 5000, int),
+        ("9" * 40, int),
+        ("1 " + "9" * 40, tuple),
+        ("nan", float),
+        ("inf", float),
+        ("1 x", tuple),
+    ],
 )
 def test_other_texts_are_no_values(text: str, kind: type) -> None:
     with pytest.raises(ValueError, match=r"."):
