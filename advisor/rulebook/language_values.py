@@ -15,8 +15,6 @@ STEPS_LIMIT = 1_000_000
 """Items that the loops of one condition may visit; the largest hosts need some thousands."""
 _MISSING_LIMIT = 24
 """Reasons kept for one unknown value: a host with 300 unreadable devices needs no 300 sentences."""
-_FACT_BITS = 128
-"""Of a fact: what is larger was made up, and does not fit the arithmetic."""
 _BITS_LIMIT = 4096
 """Of a whole number: far more than any fact has, and few enough to be printed."""
 PRIVATE = "(private)"
@@ -112,8 +110,8 @@ class Run:
         value = getattr(owner.facts, name)
         expression, path = f"{owner.name}.{name}", evidence_path(owner.facts, name)
         mark = marks(type(owner.facts))[name]
-        if value is None or (value.__class__ is int and value.bit_length() > _FACT_BITS):
-            gap = self._gap(path, mark.volatile) if value is None else "unsupported"
+        if value is None:
+            gap = self._gap(path, mark.volatile)
             evidence = Evidence(expression, None, path, gap, mark.volatile)
             return Read(Unknown((Missing(expression, path, gap),)), expression, evidence)
         if value.__class__ in _PLAIN:

@@ -229,11 +229,6 @@ HALF = snapshot(
 )
 
 
-def test_a_number_that_no_host_has_is_unknown_and_no_defect_of_the_rule() -> None:
-    absurd = FULL.model_copy(update={"water": 10**400})
-    assert isinstance(answer("garden.water * 0.8 > 1", snapshot(absurd)), Unknown)
-
-
 @pytest.mark.parametrize(
     "text",
     [
