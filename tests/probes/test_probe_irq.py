@@ -192,6 +192,24 @@ def test_rows_that_say_nothing_are_left_out(text: str) -> None:
     assert list(parse_interrupts(text)) == []
 
 
+@pytest.mark.parametrize(
+    ("columns", "counts"),
+    [
+        pytest.param("          0          7        105", {2: 7, 5: 105}, id="as the kernel writes it"),
+        pytest.param(" 4294967295          0          0", {0: 4294967295}, id="the largest count"),
+        pytest.param("  0  7  105", {2: 7, 5: 105}, id="narrow columns"),
+        pytest.param("       0  7          0          1", {2: 7, 5: 0}, id="two numbers in one column"),
+        pytest.param("          0                     1", None, id="a column is empty"),
+    ],
+)
+def test_counts_go_to_the_cpus_of_their_columns(columns: str, counts: dict[int, int] | None) -> None:
+    rows = list(
+        parse_interrupts(f"            CPU0       CPU2       CPU5\n  24: {columns}  IR-PCI-MSI 1-edge  nvme0q1\n")
+    )
+    wanted = None if counts is None else {cpu: count for cpu, count in counts.items() if count}
+    assert [row.counts for row in rows] == ([] if wanted is None else [wanted])
+
+
 def test_a_table_without_heading_is_a_gap(tmp_path: Path) -> None:
     host = write_tree(tmp_path, {**MACHINE, "/proc/interrupts": "  0:  45  IO-APIC-edge  timer\n"})
     assert (by_kind(read(host))["nic"].vectors or ())[0].count is None
