@@ -246,6 +246,6 @@ def _interrupts(made: Machine, cpus: int, vectors: int, owners: list[tuple[str, 
         label = name.format(taken[which])
         taken[which] += 1
         lines.append(
-            f"{irq:>6}: " + "".join(f"{count:>11}" for count in counts) + f"  IR-PCI-MSIX {number}-edge {label}"
+            f"{irq:>6}:" + "".join(f"{count:>11}" for count in counts) + f"  IR-PCI-MSIX {number}-edge {label}"
         )
     made.files["/proc/interrupts"] = "\n".join(lines) + "\n"
