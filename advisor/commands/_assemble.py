@@ -69,7 +69,7 @@ def assemble(
     Raises ConflictError (settings of equal rank disagree) and InputError before anything is written.
     """
     raise_conflicts(plan)
-    generated = render(template_texts(), template_context(plan, load_targets(), basis))
+    generated = render(template_texts(), template_context(plan, load_targets(), basis, snapshot))
     committed = {**generated, REPORT_FILE: markdown.text(report, snapshot, plan), **(extra_files or {})}
     ignored = {"findings.json": json_report.text(report, snapshot, plan)}
     if snapshot.source.kind != "facts":  # else they came from such a file, which says more than what is left of it

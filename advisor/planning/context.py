@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from advisor.model.setting import Plan, Setting, Value
+from advisor.model.snapshot import Snapshot, Source
 from advisor.planning.render import comment
 from advisor.targets._base import Target
 from advisor.targets.dataloader import accepted
 
+NO_HOST = Snapshot(Source(kind="tree"), {}, {})
 NOT_MEASURED = "not measured: from rules and options alone"
 
 
@@ -23,10 +25,12 @@ class Entry:
     """Who asks for it and why, what was seen where, the authority: lines without ``#``."""
 
 
-def template_context(plan: Plan, targets: Mapping[str, Target], basis: str = "") -> dict[str, Any]:
-    """The variables of the templates: ``settings`` by target, and ``dataloader``."""
+def template_context(
+    plan: Plan, targets: Mapping[str, Target], basis: str = "", snapshot: Snapshot = NO_HOST
+) -> dict[str, Any]:
+    """The variables of the templates: ``settings`` by target, ``each`` (see `render`), and ``dataloader``."""
     settings = {name: tuple(_entry(s, target) for s in plan.of(name)) for name, target in targets.items()}
-    return {"settings": settings, "dataloader": _loader(plan, basis or NOT_MEASURED)}
+    return {"settings": settings, "each": {}, "dataloader": _loader(plan, basis or NOT_MEASURED)}
 
 
 def _entry(setting: Setting, target: Target) -> Entry:

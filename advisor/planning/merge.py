@@ -31,7 +31,7 @@ def plan(settings: Iterable[Setting], snapshot: Snapshot, targets: Mapping[str, 
     """
     sheet = _Sheet()
     asked: dict[tuple[str, str], list[Setting]] = defaultdict(list)
-    for setting in sorted(settings, key=_order):
+    for setting in sorted((_named(setting, targets) for setting in settings), key=_order):
         target = known_target(setting, targets)
         why = refusal(setting, snapshot, target)
         if why is None:
@@ -41,6 +41,10 @@ def plan(settings: Iterable[Setting], snapshot: Snapshot, targets: Mapping[str, 
     for group in asked.values():
         _settle(group, snapshot, targets[group[0].target], sheet)
     return Plan(_by_target(sheet.settings), tuple(sheet.withheld), tuple(sheet.conflicts))
+
+
+def _named(setting: Setting, targets: Mapping[str, Target]) -> Setting:
+    return replace(setting, key=known_target(setting, targets).named(setting.key))
 
 
 def _order(setting: Setting) -> tuple[str, str, int, str, str]:

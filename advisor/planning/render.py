@@ -1,18 +1,23 @@
 """Text of the generated files out of templates and a Plan; touches no file.
 
-A template's name is its path in OUT plus ``.j2``; names starting with ``_`` are parts for other templates.
+A template's name is its path in OUT plus ``.j2``; names starting with ``_`` are parts for other templates. One with
+``[unit]`` in its path is rendered for each entry of ``each["unit"]``, which it sees as ``unit`` and whose name takes
+that place.
 """
 
 import json
+import re
 import shlex
 import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from advisor.errors import TemplateError
+from advisor.targets.sysctl import written
 
 SUFFIX = ".j2"
 _COMMENT_LIMIT = 400
+_EACH = re.compile(r"\[([a-z_]+)\]")
 
 
 def render(templates: Mapping[str, str], context: Mapping[str, Any]) -> dict[str, str]:
@@ -23,12 +28,13 @@ def render(templates: Mapping[str, str], context: Mapping[str, Any]) -> dict[str
     from jinja2 import TemplateNotFound, TemplateSyntaxError
 
     environment = _environment(templates)
-    wrong, files = [], {}
+    wrong: list[str] = []
+    files: dict[str, str] = {}
     for name in sorted(templates):
         try:
             template = environment.get_template(name)
             if not _is_part(name):
-                files[_path(name)] = _checked(template.render(context))
+                files |= {path: _checked(template.render(seen)) for path, seen in _places(name, context)}
         except TemplateSyntaxError as error:
             wrong.append(f"{error.name or name}:{error.lineno}: {error.message}")
         except TemplateNotFound as error:
@@ -64,6 +70,7 @@ _FILTERS: Mapping[str, Callable[[object], str]] = {
     "shquote": shquote,
     "json": _json,
     "python": lambda value: ascii(value),
+    "sysctl_key": lambda value: written(str(value)),
 }
 
 
@@ -94,6 +101,19 @@ def _path(name: str) -> str:
     if not name.endswith(SUFFIX) or name.startswith("/") or ".." in name.split("/"):
         raise ValueError(f"the name of a template must be a path in OUT that ends with {SUFFIX}")
     return name.removesuffix(SUFFIX)
+
+
+def _places(name: str, context: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Path in OUT and variables of each file that a template makes."""
+    path = _path(name)
+    found = _EACH.search(path)
+    if found is None:
+        return [(path, context)]
+    items: Mapping[str, Any] = context["each"][found[1]]
+    wrong = [item for item in items if "/" in item or item.startswith(".") or not item.isprintable()]
+    if wrong:
+        raise ValueError(f"{wrong[0]!r} cannot be part of a path")
+    return [(path.replace(found[0], item), {**context, found[1]: items[item]}) for item in sorted(items)]
 
 
 def _checked(text: str) -> str:

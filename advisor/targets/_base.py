@@ -22,8 +22,8 @@ class Seen:
     note: str = ""
 
 
-OUR_FILE = "90-advisor.conf"
-"""The name of every configuration file that advisor generates for a host."""
+OUR_FILES = ("90-advisor.conf", "61-advisor.rules")
+"""The names of the configuration files that advisor generates for a host."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class SetBy:
 
     @property
     def ours(self) -> bool:
-        """Whether it is the file that advisor generates."""
-        return self.path.rpartition("/")[2] == OUR_FILE
+        """Whether it is a file that advisor generates."""
+        return self.path.rpartition("/")[2] in OUR_FILES
 
     def place(self) -> str:
         """Path and line, as in ``/etc/sysctl.d/99-site.conf:4``."""
@@ -48,7 +48,13 @@ class Target(Protocol):
     """One kind of setting. All functions are pure."""
 
     SCOPE: Scope
-    """``host``: belongs to the host and is withheld in a container; ``job``: always possible."""
+    """``host``: belongs to the host and is withheld in a container; ``job``, ``container``: always possible."""
+    SUGGESTED: bool = False
+    """Written for people to read (``suggested/``), never installed: what the host has instead is no drift."""
+
+    def named(self, key: str) -> str:
+        """The one spelling of ``key``, under which settings of several rules meet."""
+        return key
 
     def wrong(self, key: str, value: Value) -> str | None:
         """What makes this key or value impossible to write in the target's file; ``None`` when it is fine."""

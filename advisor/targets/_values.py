@@ -3,6 +3,11 @@
 from advisor.model.setting import Value
 
 
+def named(key: str) -> str:
+    """``key`` itself: for targets whose keys have one spelling."""
+    return key
+
+
 def plain(value: Value) -> str:
     """``value`` as most files hold it: ``1`` and ``0`` for booleans, blanks between numbers, no ``.0``."""
     if isinstance(value, bool):

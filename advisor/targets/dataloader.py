@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from advisor.model.setting import Scope, Value
 from advisor.model.snapshot import Snapshot
 from advisor.targets._base import Seen, SetBy
+from advisor.targets._values import named as named
 from advisor.targets._values import raised_numbers, unprintable
 
 SCOPE: Scope = "job"
+SUGGESTED = False
 _AT_LEAST = {"num_workers": 0, "prefetch_factor": 1, "batch_size": 1, "accumulation": 1, "timeout": 0}
 _SWITCHES = ("pin_memory", "persistent_workers")
 _START_METHODS = ("fork", "spawn", "forkserver")

@@ -5,9 +5,11 @@ import re
 from advisor.model.setting import Scope, Value
 from advisor.model.snapshot import Snapshot
 from advisor.targets._base import Seen, SetBy
+from advisor.targets._values import named as named
 from advisor.targets._values import plain, raised_numbers, unprintable
 
 SCOPE: Scope = "job"
+SUGGESTED = False
 # POSIX lets a name hold more, but no shell can assign to it.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _NOT_READ = "the job's environment is not known before it starts"

@@ -13,9 +13,11 @@ from advisor.probes.pam_limits import PamLimit, PamLimits
 from advisor.probes.sysctl import Sysctl
 from advisor.targets._base import Seen, SetBy
 from advisor.targets._host import not_seen
+from advisor.targets._values import named as named
 from advisor.targets._values import plain
 
 SCOPE: Scope = "host"
+SUGGESTED = False
 _DOMAIN = re.compile(r"\*|@?[A-Za-z_][A-Za-z0-9_.-]*\$?", re.ASCII)
 _TYPES = ("soft", "hard", "-")
 _ITEMS = ("memlock", "nofile", "nproc", "stack", "core", "rtprio", "msgqueue", "locks", "sigpending")

@@ -10,9 +10,11 @@ from advisor.model.snapshot import Snapshot
 from advisor.probes.modules import Module, Modules, module_named
 from advisor.targets._base import Seen, SetBy
 from advisor.targets._host import not_seen, operators
+from advisor.targets._values import named as named
 from advisor.targets._values import plain, raised_numbers
 
 SCOPE: Scope = "host"
+SUGGESTED = False
 _KEY = re.compile(r"[A-Za-z0-9_]+\.[A-Za-z0-9_]+", re.ASCII)
 # No blanks, quotes, backslashes or #: modprobe.d has its own rules for each of them.
 _VALUE = re.compile(r"[A-Za-z0-9_.,:;/+@%=-]+", re.ASCII)

@@ -1,5 +1,7 @@
 """Kernel settings: ``host/etc/sysctl.d/90-advisor.conf``. Key: as in sysctl.d, with dots (``vm.swappiness``).
 
+A key with a dot inside a part (an interface ``eth0.100``) has slashes: ``net/ipv4/conf/eth0.100/rp_filter``.
+
 https://man7.org/linux/man-pages/man5/sysctl.d.5.html
 """
 
@@ -8,22 +10,34 @@ from fnmatch import fnmatchcase
 
 from advisor.model.setting import Scope, Value
 from advisor.model.snapshot import Snapshot
-from advisor.probes.sysctl import Sysctl, live_value
+from advisor.probes.ip import KEYS as INTERFACE_KEYS
+from advisor.probes.ip import Ip
+from advisor.probes.sysctl import Sysctl, SysctlLine, key_file, key_name, live_value
 from advisor.targets._base import Seen, SetBy
 from advisor.targets._host import not_seen, operators
 from advisor.targets._values import plain, raised_numbers, unprintable
 
 SCOPE: Scope = "host"
-_KEY = re.compile(r"[a-z][a-z0-9_-]*(\.[A-Za-z0-9_-]+)+", re.ASCII)
+SUGGESTED = False
+# A slash stands for a dot inside a part.
+_KEY = re.compile(r"[a-z][a-z0-9_-]*(\.[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*)+", re.ASCII)
+_COME_LATER = ("net/netfilter/", "net/ipv4/netfilter/", "net/bridge/", "sunrpc/", "fs/nfs/", "fs/lustre/")
+"""Keys of modules, which may be loaded after the files were read at boot; modprobe.d or a rule of udev applies then."""
+_INTERFACE_KEY = re.compile(r"net/ipv4/conf/([^/]+)/([a-z_]+)", re.ASCII)
 # The kernel reads 010 as eight and 0x0 as zero; a reader, and the list of what is never set, would not.
 _NUMBER = re.compile(r"-?[0-9]+", re.ASCII)
 _ODD_NUMBER = re.compile(r"[+-]?0[0-9xX].*|\+[0-9].*|-0", re.ASCII)
 
 
+def named(key: str) -> str:
+    """The key with dots between its parts, as sysctl(8) prints it: ``net.ipv4.conf.eth0/100.rp_filter``."""
+    return key_name(key)
+
+
 def wrong(key: str, value: Value) -> str | None:
     """What makes this key or value impossible to write."""
-    if not _KEY.fullmatch(key):
-        return f"{key!r} is no sysctl key: words of letters, digits, _ and - with dots between"
+    if not _KEY.fullmatch(key_name(key)):
+        return f"{key!r} is no sysctl key: words of letters, digits, _ and - with dots (or slashes) between"
     words = plain(value)
     odd = [word for word in words.split() if _ODD_NUMBER.fullmatch(word)]
     if odd:
@@ -51,10 +65,28 @@ def raised(key: str, seen: str, value: Value) -> Value:
     return raised_numbers(seen, text(key, value))
 
 
+def written(key: str) -> str:
+    """The key as the file names it; with ``-``, which forgives its absence, where a module or a cable brings it."""
+    name = key_name(key)
+    path = key_file(key)
+    late = path.startswith(_COME_LATER) or (_INTERFACE_KEY.fullmatch(path) and "/conf/all/" not in path)
+    return f"{'-' if late else ''}{path if '/' in name else name}"
+
+
 def seen(snapshot: Snapshot, key: str) -> Seen:
     """The value in force."""
     value, path = live_value(snapshot.get(Sysctl) or Sysctl(), key)
+    value = _of_interface(snapshot, key) if value is None else value
     return not_seen(snapshot, path) if value is None else Seen(text(key, value), path)
+
+
+def _of_interface(snapshot: Snapshot, key: str) -> str | None:
+    """What is in force for one interface: the larger of its own value and that of ``all``."""
+    name, setting = found.groups() if (found := _INTERFACE_KEY.fullmatch(key_file(key))) else ("", "")
+    ip = snapshot.get(Ip)
+    interface = next((one for one in (ip.interfaces if ip else None) or () if one.name == name), None)
+    value = getattr(interface, setting, None) if setting in INTERFACE_KEYS else None
+    return None if value is None else str(value)
 
 
 def cannot_take(snapshot: Snapshot, key: str, value: Value) -> str | None:
@@ -82,5 +114,9 @@ def set_by(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
     return tuple(
         SetBy(text(key, line.value), line.path, line.line)
         for line in (sysctl.configured if sysctl else None) or ()
-        if operators(line.path) and (fnmatchcase(key, line.key) if line.pattern else key == line.key)
+        if operators(line.path) and _names(line, key)
     )
+
+
+def _names(line: SysctlLine, key: str) -> bool:
+    return fnmatchcase(key_file(key), key_file(line.key)) if line.pattern else key_name(key) == line.key

@@ -83,3 +83,21 @@ def test_a_comment_stays_one_line(value: object, expected: str) -> None:
 )
 def test_a_shell_word_is_always_quoted(value: object, expected: str) -> None:
     assert shquote(value) == expected
+
+
+EACH = "host/etc/systemd/system/[unit].d/90-advisor.conf.j2"
+
+
+def test_a_template_with_a_place_in_its_path_makes_a_file_for_each() -> None:
+    units = {"b.service": ["B=1"], "a@.service": ["A=1"], "nothing.service": []}
+    files = render({EACH: "{% for line in unit %}\n{{ line }}\n{% endfor %}\n"}, {"each": {"unit": units}})
+    assert files == {
+        "host/etc/systemd/system/a@.service.d/90-advisor.conf": "A=1\n",
+        "host/etc/systemd/system/b.service.d/90-advisor.conf": "B=1\n",
+    }
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", ".", "..", "a\nb"], ids=ascii)
+def test_a_name_cannot_lead_out_of_its_place(name: str) -> None:
+    with pytest.raises(TemplateError, match="cannot be part of a path"):
+        render({EACH: "x\n"}, {"each": {"unit": {name: []}}})

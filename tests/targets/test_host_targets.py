@@ -133,7 +133,7 @@ def test_lines_of_the_operators_sysctl_files_are_found(key: str, expected: tuple
         ("kernel.core_pattern", "|/usr/bin/x %p $(rm)", True),
         ("kernel.sched_autogroup_enabled", False, True),
         ("net.ipv4.conf.*.rp_filter", 1, False),
-        ("vm/swappiness", 1, False),
+        ("vm/swappiness", 1, True),
         ("-vm.swappiness", 1, False),
         ("vm.swappiness = 1\nvm.x", 1, False),
         ("swappiness", 1, False),
