@@ -1,6 +1,6 @@
 """What templates see: plain values, each setting with the comment that goes above its line."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,8 @@ class Entry:
     key: str
     value: str
     """As the target's file holds it, not yet quoted."""
+    line: str
+    """The whole line, quoted."""
     comments: tuple[str, ...]
     """Who asks for it and why, what was seen where, the authority: lines without ``#``."""
 
@@ -29,12 +31,23 @@ def template_context(
     plan: Plan, targets: Mapping[str, Target], basis: str = "", snapshot: Snapshot = NO_HOST
 ) -> dict[str, Any]:
     """The variables of the templates: ``settings`` by target, ``each`` (see `render`), and ``dataloader``."""
-    settings = {name: tuple(_entry(s, target) for s in plan.of(name)) for name, target in targets.items()}
-    return {"settings": settings, "each": {}, "dataloader": _loader(plan, basis or NOT_MEASURED)}
+    settings = {name: tuple(_entry(s, target, snapshot) for s in plan.of(name)) for name, target in targets.items()}
+    return {
+        "settings": settings,
+        "each": {"unit": _by_unit(settings["unit"])},
+        "dataloader": _loader(plan, basis or NOT_MEASURED),
+    }
 
 
-def _entry(setting: Setting, target: Target) -> Entry:
-    return Entry(setting.key, target.text(setting.key, setting.value), comments(setting))
+def _entry(setting: Setting, target: Target, snapshot: Snapshot) -> Entry:
+    value = target.text(setting.key, setting.value)
+    return Entry(setting.key, value, target.line(setting, snapshot), comments(setting))
+
+
+def _by_unit(entries: Sequence[Entry]) -> Mapping[str, tuple[Entry, ...]]:
+    """The settings of each service."""
+    units = dict.fromkeys(entry.key.partition("/")[0] for entry in entries)
+    return {unit: tuple(entry for entry in entries if entry.key.startswith(f"{unit}/")) for unit in units}
 
 
 def comments(setting: Setting) -> tuple[str, ...]:

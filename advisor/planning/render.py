@@ -7,13 +7,12 @@ that place.
 
 import json
 import re
-import shlex
 import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from advisor.errors import TemplateError
-from advisor.targets.sysctl import written
+from advisor.targets._values import shquote
 
 SUFFIX = ".j2"
 _COMMENT_LIMIT = 400
@@ -55,12 +54,6 @@ def comment(value: object) -> str:
     return text[:-1] + "\\x5c" if text.endswith("\\") else text
 
 
-def shquote(value: object) -> str:
-    """``value`` as one word of a POSIX shell, quoted even where a shell would not ask for it."""
-    quoted = shlex.quote(str(value))
-    return quoted if quoted.startswith("'") else f"'{quoted}'"
-
-
 def _json(value: object) -> str:
     return json.dumps(value, indent=1, ensure_ascii=True)
 
@@ -70,7 +63,6 @@ _FILTERS: Mapping[str, Callable[[object], str]] = {
     "shquote": shquote,
     "json": _json,
     "python": lambda value: ascii(value),
-    "sysctl_key": lambda value: written(str(value)),
 }
 
 

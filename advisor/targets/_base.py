@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol, cast
 
 from advisor.discover import units
-from advisor.model.setting import Scope, Value
+from advisor.model.setting import Scope, Setting, Value
 from advisor.model.snapshot import Snapshot
 
 
@@ -28,7 +28,7 @@ OUR_FILES = ("90-advisor.conf", "61-advisor.rules")
 
 @dataclass(frozen=True)
 class SetBy:
-    """A configuration file of the operator, a vendor or advisor that sets the key."""
+    """A configuration file of the operator, a vendor or advisor that sets the key and would count."""
 
     text: str
     path: str
@@ -61,6 +61,10 @@ class Target(Protocol):
 
     def text(self, key: str, value: Value) -> str:
         """A value that is not `wrong` as the target's file holds it, before quoting."""
+
+    def line(self, setting: Setting, snapshot: Snapshot) -> str:
+        """What the target's file holds for a setting that is not `wrong`, quoted as the file wants it; one line."""
+        return f"{setting.key} = {self.text(setting.key, setting.value)}"
 
     def parsed(self, key: str, words: str) -> Value:
         """The value that an operator's ``--set TARGET:KEY=words`` means."""

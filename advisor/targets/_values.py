@@ -1,5 +1,7 @@
 """Text of values, common to the targets."""
 
+import shlex
+
 from advisor.model.setting import Value
 
 
@@ -17,6 +19,12 @@ def plain(value: Value) -> str:
     if isinstance(value, tuple):
         return " ".join(str(number) for number in value)
     return str(value)
+
+
+def shquote(value: object) -> str:
+    """``value`` as one word of a POSIX shell, quoted even where a shell would not ask for it."""
+    quoted = shlex.quote(str(value))
+    return quoted if quoted.startswith("'") else f"'{quoted}'"
 
 
 def unprintable(text: str) -> str | None:

@@ -6,7 +6,7 @@ https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader
 
 from collections.abc import Mapping
 
-from advisor.model.setting import Scope, Value
+from advisor.model.setting import Scope, Setting, Value
 from advisor.model.snapshot import Snapshot
 from advisor.targets._base import Seen, SetBy
 from advisor.targets._values import named as named
@@ -39,6 +39,11 @@ def wrong(key: str, value: Value) -> str | None:
 def text(key: str, value: Value) -> str:
     """The value as Python writes it."""
     return value if isinstance(value, str) else repr(value)
+
+
+def line(setting: Setting, snapshot: Snapshot) -> str:
+    """``name=value``, as an argument of Python."""
+    return f"{setting.key}={setting.value!r}"
 
 
 def parsed(key: str, words: str) -> Value:

@@ -2,11 +2,11 @@
 
 import re
 
-from advisor.model.setting import Scope, Value
+from advisor.model.setting import Scope, Setting, Value
 from advisor.model.snapshot import Snapshot
 from advisor.targets._base import Seen, SetBy
 from advisor.targets._values import named as named
-from advisor.targets._values import plain, raised_numbers, unprintable
+from advisor.targets._values import plain, raised_numbers, shquote, unprintable
 
 SCOPE: Scope = "job"
 SUGGESTED = False
@@ -25,6 +25,12 @@ def wrong(key: str, value: Value) -> str | None:
 def text(key: str, value: Value) -> str:
     """The value before shell quoting; numbers of a tuple are separated by commas, as NCCL and OpenMP read lists."""
     return plain(value).replace(" ", ",") if isinstance(value, tuple) else plain(value)
+
+
+def line(setting: Setting, snapshot: Snapshot) -> str:
+    """Sets the variable unless it is set, even to nothing, and hands it on to children."""
+    name = setting.key
+    return f'[ -n "${{{name}+set}}" ] || {name}={shquote(text(name, setting.value))}; export {name}'
 
 
 def parsed(key: str, words: str) -> Value:

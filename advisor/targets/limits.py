@@ -6,7 +6,7 @@ https://man7.org/linux/man-pages/man5/limits.conf.5.html
 
 import re
 
-from advisor.model.setting import Scope, Value
+from advisor.model.setting import Scope, Setting, Value
 from advisor.model.snapshot import Snapshot
 from advisor.probes.limits import ORIGIN, Limits
 from advisor.probes.pam_limits import PamLimit, PamLimits
@@ -48,6 +48,11 @@ def wrong(key: str, value: Value) -> str | None:
 def text(key: str, value: Value) -> str:
     """The number, or ``unlimited``."""
     return plain(value)
+
+
+def line(setting: Setting, snapshot: Snapshot) -> str:
+    """``domain type item value``"""
+    return " ".join((*setting.key.split("/"), text(setting.key, setting.value)))
 
 
 def parsed(key: str, words: str) -> Value:

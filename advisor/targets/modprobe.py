@@ -5,7 +5,7 @@ https://man7.org/linux/man-pages/man5/modprobe.d.5.html
 
 import re
 
-from advisor.model.setting import Scope, Value
+from advisor.model.setting import Scope, Setting, Value
 from advisor.model.snapshot import Snapshot
 from advisor.probes.modules import Module, Modules, module_named
 from advisor.targets._base import Seen, SetBy
@@ -33,6 +33,12 @@ def wrong(key: str, value: Value) -> str | None:
 def text(key: str, value: Value) -> str:
     """The value; numbers of a tuple are separated by commas, as the kernel reads arrays."""
     return ",".join(str(number) for number in value) if isinstance(value, tuple) else plain(value)
+
+
+def line(setting: Setting, snapshot: Snapshot) -> str:
+    """``options module parameter=value``"""
+    module, _, parameter = setting.key.partition(".")
+    return f"options {module} {parameter}={text(setting.key, setting.value)}"
 
 
 def parsed(key: str, words: str) -> Value:

@@ -8,7 +8,7 @@ https://man7.org/linux/man-pages/man5/sysctl.d.5.html
 import re
 from fnmatch import fnmatchcase
 
-from advisor.model.setting import Scope, Value
+from advisor.model.setting import Scope, Setting, Value
 from advisor.model.snapshot import Snapshot
 from advisor.probes.ip import KEYS as INTERFACE_KEYS
 from advisor.probes.ip import Ip
@@ -50,6 +50,14 @@ def text(key: str, value: Value) -> str:
     return re.sub(r"[ \t]+", " ", plain(value)).strip(" \t")
 
 
+def line(setting: Setting, snapshot: Snapshot) -> str:
+    """``key = value``; the key with ``-``, which forgives its absence, where a module or a cable brings it."""
+    name, path = key_name(setting.key), key_file(setting.key)
+    late = path.startswith(_COME_LATER) or (_INTERFACE_KEY.fullmatch(path) and "/conf/all/" not in path)
+    spelling = path if "/" in name else name
+    return f"{'-' if late else ''}{spelling} = {text(setting.key, setting.value)}"
+
+
 def parsed(key: str, words: str) -> Value:
     """The value that an operator's text means: the text."""
     return words
@@ -63,14 +71,6 @@ def same(key: str, seen: str, value: Value) -> bool:
 def raised(key: str, seen: str, value: Value) -> Value:
     """``value`` with each number at least as large as the one in its place now."""
     return raised_numbers(seen, text(key, value))
-
-
-def written(key: str) -> str:
-    """The key as the file names it; with ``-``, which forgives its absence, where a module or a cable brings it."""
-    name = key_name(key)
-    path = key_file(key)
-    late = path.startswith(_COME_LATER) or (_INTERFACE_KEY.fullmatch(path) and "/conf/all/" not in path)
-    return f"{'-' if late else ''}{path if '/' in name else name}"
 
 
 def seen(snapshot: Snapshot, key: str) -> Seen:

@@ -1,0 +1,131 @@
+"""Limits of services: ``host/etc/systemd/system/<unit>.d/90-advisor.conf``. Key: ``unit/Setting``.
+
+``slurmd.service/LimitMEMLOCK``. Limits of logins (limits.d) do not reach services.
+https://man7.org/linux/man-pages/man5/systemd.exec.5.html
+"""
+
+import re
+
+from advisor.model.setting import Scope, Setting, Value
+from advisor.model.snapshot import Snapshot
+from advisor.probes.systemd import ORIGIN, Service, Systemd
+from advisor.targets._base import Seen, SetBy
+from advisor.targets._host import not_seen, operators
+from advisor.targets._values import named as named
+from advisor.targets._values import plain
+
+SCOPE: Scope = "host"
+SUGGESTED = False
+INFINITY = "infinity"
+_UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.-]{0,100}@?\.service", re.ASCII)
+_SIZES = ("LimitMEMLOCK", "LimitSTACK", "LimitCORE")
+_COUNTS = ("LimitNOFILE", "LimitNPROC", "LimitRTPRIO", "TasksMax")
+# % begins a specifier and a backslash a continuation: neither has a place in a number.
+_NUMBER = re.compile(r"(0|[1-9][0-9]{0,18})([KMGT]?)", re.ASCII)
+_FACTOR = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_FEWEST_FILES = 256
+
+
+def wrong(key: str, value: Value) -> str | None:
+    """What makes this key or value impossible to write."""
+    unit, _, name = key.partition("/")
+    if not _UNIT.fullmatch(unit):
+        return f"{key!r} is no unit/Setting, as in slurmd.service/LimitMEMLOCK"
+    if name not in (*_SIZES, *_COUNTS):
+        return f"{name!r} is none of {', '.join((*_SIZES, *_COUNTS))}"
+    words = plain(value)
+    found = _NUMBER.fullmatch(words)
+    if isinstance(value, bool) or (found is None and words != INFINITY) or (found and found[2] and name in _COUNTS):
+        more = " (with K, M, G or T for bytes)" if name in _SIZES else ""
+        return f"{name} must be a whole number{more} or {INFINITY} but is {value!r}"
+    if name == "LimitNOFILE" and found is not None and int(found[1]) < _FEWEST_FILES:
+        return f"with fewer than {_FEWEST_FILES} open files a service may not start"
+    return None
+
+
+def text(key: str, value: Value) -> str:
+    """The number, or ``infinity``."""
+    return plain(value)
+
+
+def line(setting: Setting, snapshot: Snapshot) -> str:
+    """``Setting=value``"""
+    return f"{setting.key.partition('/')[2]}={text(setting.key, setting.value)}"
+
+
+def parsed(key: str, words: str) -> Value:
+    """The value that an operator's text means: the text."""
+    return words
+
+
+def seen(snapshot: Snapshot, key: str) -> Seen:
+    """What counts among the unit's files, else the default for all services that a file sets."""
+    unit, _, name = key.partition("/")
+    service = _service(snapshot, unit)
+    if service is None or service.settings is None:
+        return not_seen(snapshot, ORIGIN)
+    systemd = snapshot.get(Systemd)
+    own = [one for one in service.settings if one.key == name and one.counts and one.value]
+    default = [
+        one for one in (systemd.manager if systemd else None) or () if one.key == f"Default{name}" and one.counts
+    ]
+    for one in (*own[-1:], *default[-1:]):
+        return Seen(one.value, one.path)
+    return Seen(None, service.path or ORIGIN, "no file sets it, so systemd's own default holds")
+
+
+def cannot_take(snapshot: Snapshot, key: str, value: Value) -> str | None:
+    """Why a drop-in would be for a service that is not here."""
+    unit = key.partition("/")[0]
+    systemd = snapshot.get(Systemd)
+    if systemd is None or systemd.services is None:
+        return f"it is not known whether this host has {unit}"
+    service = _service(snapshot, unit)
+    if service is None or service.path is None:
+        return f"this host has no {unit}, as far as its files tell"
+    return f"{unit} is masked: it cannot start" if service.masked else None
+
+
+def set_by(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
+    """Lines of the unit's files in ``/etc`` that set it, the last of which counts."""
+    unit, _, name = key.partition("/")
+    service = _service(snapshot, unit)
+    lines = (service.settings if service else None) or ()
+    return tuple(SetBy(one.value, one.path, one.line) for one in lines if one.key == name and operators(one.path))
+
+
+def same(key: str, seen: str, value: Value) -> bool:
+    """Whether ``seen`` is this limit for both halves."""
+    return _halves(seen) == _halves(text(key, value)) is not None
+
+
+def raised(key: str, seen: str, value: Value) -> Value:
+    """``value``, or the limit that is there when it is larger. Raises ValueError when they cannot be compared."""
+    halves, wanted = _halves(seen), _halves(text(key, value))
+    if halves is None or wanted is None:
+        raise ValueError(f"{seen!r} and {text(key, value)!r} cannot be compared")
+    return seen if min(halves) >= max(wanted) else value if max(halves) <= max(wanted) else _mixed(seen, value)
+
+
+def _mixed(seen: str, value: Value) -> Value:
+    raise ValueError(f"{seen!r} has a soft limit below {value} and a hard limit above")
+
+
+def _halves(words: str) -> tuple[float, float] | None:
+    """Soft and hard limit as numbers; ``None`` for what is neither a number nor ``infinity``."""
+    parts = words.split(":")
+    numbers = [_number(part.strip()) for part in (parts[0], parts[-1])]
+    soft, hard = numbers
+    return None if len(parts) > 2 or soft is None or hard is None else (soft, hard)
+
+
+def _number(word: str) -> float | None:
+    found = _NUMBER.fullmatch(word)
+    if word == INFINITY:
+        return float("inf")
+    return None if found is None else int(found[1]) * _FACTOR[found[2]]
+
+
+def _service(snapshot: Snapshot, unit: str) -> Service | None:
+    systemd = snapshot.get(Systemd)
+    return next((one for one in (systemd.services if systemd else None) or () if one.name == unit), None)
