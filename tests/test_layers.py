@@ -22,7 +22,7 @@ LAYERS = {
     "rulebook": {"rulebook", "model"},
     "workloads": {"workloads", "model"},
     "tuning": {"tuning", "workloads", "derived", "model"},
-    "targets": {"targets", "probes", "model"},
+    "targets": {"targets", "derived", "probes", "model"},
     "planning": {"planning", "targets", "model"},
     "reports": {"reports", "derived", "probes", "model"},
     "commands": {
@@ -54,6 +54,7 @@ HEAVY = {"torch", "optuna", "pynvml", "rich", "numpy", "scipy", "PIL"}
 # Files that may open files, list folders, start processes or look at the clock.
 TOUCHES_FILES = {
     *("host/", "inputs.py", "data.py", "discover.py", "rulebook/load.py", "planning/write.py", "tuning/trial.py"),
+    "planning/apply.py",
     *("tuning/child.py", "tuning/study.py", "workloads/", "cli.py", "tuning/processes.py", "tuning/shm.py"),
     *("tuning/memory.py", "tuning/supervisor.py"),
 }

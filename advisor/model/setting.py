@@ -75,13 +75,21 @@ class Plan:
         return self.settings.get(target, ())
 
 
+State = Literal["applied", "differs", "overridden", "not visible"]
+"""``overridden``: another file has the last word; ``not visible``: it cannot be told here."""
+
+
 @dataclass(frozen=True)
-class Drift:
-    """A difference between what was generated and what the host runs."""
+class Standing:
+    """How one generated setting stands on the host."""
 
     target: Target
     key: str
-    wanted: str
-    found: str | None
-    path: str
-    overridden_by: str = ""
+    wanted: str | None
+    """``None``: it is not generated any more."""
+    state: State
+    found: str | None = None
+    """The value in force, or the one of the line that wins."""
+    path: str = ""
+    """Where ``found`` was seen; of a line that wins ``FILE:LINE``."""
+    note: str = ""

@@ -6,18 +6,30 @@ https://man7.org/linux/man-pages/man5/limits.conf.5.html
 
 import re
 
+from advisor.derived.limit_sources import LimitSource, LimitSources
 from advisor.model.setting import Scope, Setting, Value
 from advisor.model.snapshot import Snapshot
 from advisor.probes.limits import ORIGIN, Limits
 from advisor.probes.pam_limits import PamLimit, PamLimits
 from advisor.probes.sysctl import Sysctl
 from advisor.targets._base import Seen, SetBy
-from advisor.targets._host import not_seen
+from advisor.targets._host import in_container, not_seen
+from advisor.targets._installed import FILE_MODE, Line, LiveFile, lines_of
 from advisor.targets._values import named as named
 from advisor.targets._values import plain
 
 SCOPE: Scope = "host"
 SUGGESTED = False
+PLACES = ("/etc/security/limits.d/90-advisor.conf",)
+MODE = FILE_MODE
+IN_FORCE = False
+WHEN = "at the next login"
+_LINE = re.compile(r"(?P<domain>\S+) (?P<type>\S+) (?P<item>\S+) (?P<text>\S+)", re.ASCII)
+_HALVES = {"soft": ("soft",), "hard": ("hard",), "-": ("soft", "hard")}
+_SOME = ("user", "group", "uids", "gids")
+"""Kinds of lines that count more than one for everyone."""
+_WITH_PAM = ("ssh", "sshd")
+"""Services whose sessions get the limits of limits.d, whatever their own are."""
 _DOMAIN = re.compile(r"\*|@?[A-Za-z_][A-Za-z0-9_.-]*\$?", re.ASCII)
 _TYPES = ("soft", "hard", "-")
 _ITEMS = ("memlock", "nofile", "nproc", "stack", "core", "rtprio", "msgqueue", "locks", "sigpending")
@@ -119,3 +131,59 @@ def _text(line: PamLimit) -> str:
 def _most_files(snapshot: Snapshot) -> int:
     known = getattr(snapshot.get(Sysctl), "fs_nr_open", None)
     return known if isinstance(known, int) else _NR_OPEN_DEFAULT
+
+
+def lines(text: str, path: str) -> tuple[Line, ...]:
+    """The limits of our file. Raises ValueError."""
+    return lines_of(text, _LINE, lambda found: f"{found['domain']}/{found['type']}/{found['item']}")
+
+
+def winners(snapshot: Snapshot, key: str, value: str) -> tuple[SetBy, ...] | None:
+    """Lines that count for the same people; for ``*`` also those for some of them, and services that get less.
+
+    Services, and what they start, never see limits.d: systemd gives them their limits.
+    """
+    domain, kind, item = key.split("/")
+    limits = snapshot.get(PamLimits)
+    if limits is None or limits.lines is None or in_container(snapshot):
+        return None
+    counting = [line for line in limits.lines if line.item == item and set(line.counts_for) & set(_HALVES[kind])]
+    found = [line for line in counting if _domain(line) == domain]
+    if domain == "*":
+        found += [line for line in counting if line.kind in _SOME and not line.root]
+    own = tuple(SetBy(_text(line), line.path, line.line) for line in found)
+    return own if domain != "*" else own + _services_with_less(snapshot, key, value)
+
+
+def _services_with_less(snapshot: Snapshot, key: str, value: str) -> tuple[SetBy, ...]:
+    _, kind, item = key.split("/")
+    sources = snapshot.get(LimitSources)
+    mine = [
+        one
+        for one in (sources.limits if sources else None) or ()
+        if one.item == item and one.half in _HALVES[kind] and not one.whose.startswith(("sessions", *_WITH_PAM))
+    ]
+    less = [one for one in mine if one.number is not None and (value == UNLIMITED or _in_unit(one) < int(value))]
+    return tuple(dict.fromkeys(SetBy(str(_in_unit(one)), one.path, one.line) for one in less))
+
+
+def _in_unit(source: LimitSource) -> int:
+    return (source.number or 0) // (_KIB if source.item in ("memlock", "stack") else 1)
+
+
+def prevented(snapshot: Snapshot, key: str) -> str | None:
+    """Why no session takes the limits: no PAM service asks pam_limits for them, or all have it read another file."""
+    limits = snapshot.get(PamLimits)
+    if limits is None or limits.services is None or in_container(snapshot):
+        return None
+    if not limits.services:
+        return "no service in /etc/pam.d calls pam_limits, so no session takes them"
+    if all(service.conf is not None for service in limits.services):
+        first = limits.services[0]
+        return f"{first.origin}:{first.line} has pam_limits read {first.conf} instead of limits.d"
+    return None
+
+
+def live(snapshot: Snapshot, lines: tuple[Line, ...]) -> tuple[LiveFile, ...]:
+    """Nothing: sessions that run keep their limits."""
+    return ()

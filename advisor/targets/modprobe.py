@@ -5,16 +5,23 @@ https://man7.org/linux/man-pages/man5/modprobe.d.5.html
 
 import re
 
+from advisor.derived.configured import Configuration, setting_of
 from advisor.model.setting import Scope, Setting, Value
 from advisor.model.snapshot import Snapshot
 from advisor.probes.modules import Module, Modules, module_named
 from advisor.targets._base import Seen, SetBy
-from advisor.targets._host import not_seen, operators
+from advisor.targets._host import in_container, not_seen, operators
+from advisor.targets._installed import FILE_MODE, Line, LiveFile, lines_of
 from advisor.targets._values import named as named
 from advisor.targets._values import plain, raised_numbers
 
 SCOPE: Scope = "host"
 SUGGESTED = False
+PLACES = ("/etc/modprobe.d/90-advisor.conf",)
+MODE = FILE_MODE
+IN_FORCE = True
+WHEN = "when the module is loaded anew: after a reboot (rebuild the initramfs first if the module is in it)"
+_LINE = re.compile(r"options (?P<module>[A-Za-z0-9_]+) (?P<parameter>[A-Za-z0-9_]+)=(?P<text>\S+)", re.ASCII)
 _KEY = re.compile(r"[A-Za-z0-9_]+\.[A-Za-z0-9_]+", re.ASCII)
 # No blanks, quotes, backslashes or #: modprobe.d has its own rules for each of them.
 _VALUE = re.compile(r"[A-Za-z0-9_.,:;/+@%=-]+", re.ASCII)
@@ -92,3 +99,30 @@ def set_by(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
 def _module(snapshot: Snapshot, name: str) -> Module | None:
     modules = snapshot.get(Modules)
     return None if modules is None else module_named(modules, name)
+
+
+def lines(text: str, path: str) -> tuple[Line, ...]:
+    """The options of our file. Raises ValueError."""
+    return lines_of(text, _LINE, lambda found: f"{found['module']}.{found['parameter']}")
+
+
+def winners(snapshot: Snapshot, key: str, value: str) -> tuple[SetBy, ...] | None:
+    """The last line of modprobe.d, or a word of the kernel command line, which counts after them."""
+    known = snapshot.get(Configuration)
+    if known is None or known.modules is None or in_container(snapshot):
+        return None
+    found = setting_of(known.modules, key)
+    return () if found is None or found.wins is None else (SetBy(found.wins.value, found.wins.path, found.wins.line),)
+
+
+def prevented(snapshot: Snapshot, key: str) -> str | None:
+    """Why the kernel ignores the option: the module has no such parameter."""
+    known = snapshot.get(Configuration)
+    found = setting_of(known.modules if known else None, key)
+    name, _, parameter = key.partition(".")
+    return f"{name} has no parameter {parameter} here" if found is not None and found.exists is False else None
+
+
+def live(snapshot: Snapshot, lines: tuple[Line, ...]) -> tuple[LiveFile, ...]:
+    """Nothing: a module reads its options when it is loaded."""
+    return ()

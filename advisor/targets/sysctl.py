@@ -8,13 +8,16 @@ https://man7.org/linux/man-pages/man5/sysctl.d.5.html
 import re
 from fnmatch import fnmatchcase
 
+from advisor.derived.configured import Configuration, setting_of
 from advisor.model.setting import Scope, Setting, Value
 from advisor.model.snapshot import Snapshot
 from advisor.probes.ip import KEYS as INTERFACE_KEYS
 from advisor.probes.ip import Ip
-from advisor.probes.sysctl import Sysctl, SysctlLine, key_file, key_name, live_value
+from advisor.probes.sysctl import ORIGIN, Sysctl, SysctlLine, key_file, key_name, live_value
+from advisor.probes.tuned import Tuned
 from advisor.targets._base import Seen, SetBy
-from advisor.targets._host import not_seen, operators
+from advisor.targets._host import in_container, not_seen, operators
+from advisor.targets._installed import FILE_MODE, Line, LiveFile, lines_of
 from advisor.targets._values import plain, raised_numbers, unprintable
 
 SCOPE: Scope = "host"
@@ -24,6 +27,18 @@ _KEY = re.compile(r"[a-z][a-z0-9_-]*(\.[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*)+", re.A
 _COME_LATER = ("net/netfilter/", "net/ipv4/netfilter/", "net/bridge/", "sunrpc/", "fs/nfs/", "fs/lustre/")
 """Keys of modules, which may be loaded after the files were read at boot; modprobe.d or a rule of udev applies then."""
 _INTERFACE_KEY = re.compile(r"net/ipv4/conf/([^/]+)/([a-z_]+)", re.ASCII)
+PLACES = ("/etc/sysctl.d/90-advisor.conf",)
+MODE = FILE_MODE
+IN_FORCE = True
+WHEN = "at the next boot, or with: sysctl -p /etc/sysctl.d/90-advisor.conf"
+_LINE = re.compile(r"-?(?P<key>[a-z][A-Za-z0-9_./-]*) = (?P<text>\S.*)", re.ASCII)
+_ONE_OF_TWO = {
+    "vm.dirty_bytes": "vm.dirty_ratio",
+    "vm.dirty_ratio": "vm.dirty_bytes",
+    "vm.dirty_background_bytes": "vm.dirty_background_ratio",
+    "vm.dirty_background_ratio": "vm.dirty_background_bytes",
+}
+"""Of these the kernel sets one to 0 when the other is written, and takes no 0 itself (mm/page-writeback.c)."""
 # The kernel reads 010 as eight and 0x0 as zero; a reader, and the list of what is never set, would not.
 _NUMBER = re.compile(r"-?[0-9]+", re.ASCII)
 _ODD_NUMBER = re.compile(r"[+-]?0[0-9xX].*|\+[0-9].*|-0", re.ASCII)
@@ -77,6 +92,10 @@ def seen(snapshot: Snapshot, key: str) -> Seen:
     """The value in force."""
     value, path = live_value(snapshot.get(Sysctl) or Sysctl(), key)
     value = _of_interface(snapshot, key) if value is None else value
+    if value is None:
+        configured = snapshot.get(Configuration)
+        found = setting_of(configured.sysctl if configured else None, key)
+        value = found.live if found else None
     return not_seen(snapshot, path) if value is None else Seen(text(key, value), path)
 
 
@@ -120,3 +139,46 @@ def set_by(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
 
 def _names(line: SysctlLine, key: str) -> bool:
     return fnmatchcase(key_file(key), key_file(line.key)) if line.pattern else key_name(key) == line.key
+
+
+def lines(text: str, path: str) -> tuple[Line, ...]:
+    """The assignments of our file. Raises ValueError."""
+    return lines_of(text, _LINE, lambda found: key_name(found["key"]))
+
+
+def winners(snapshot: Snapshot, key: str, value: str) -> tuple[SetBy, ...] | None:
+    """The last line that sets the key at boot (sysctl.d or TuneD), and rules of udev that set it later on."""
+    known = snapshot.get(Configuration)
+    if known is None or known.sysctl is None or in_container(snapshot):
+        return None
+    if known.tuned_active is None and _in_profile(snapshot, key):
+        return None
+    found = setting_of(known.sysctl, key)
+    if found is None:
+        return ()
+    last = [found.wins] if found.wins is not None else []
+    last += [one for one in found.setters if one.by == "udev"]
+    return tuple(SetBy(text(key, one.value), one.path, one.line) for one in last)
+
+
+def _in_profile(snapshot: Snapshot, key: str) -> bool:
+    """Whether the profile that TuneD is told to apply sets the key."""
+    profile = snapshot.get(Tuned) or Tuned()
+    return any(line.plugin == "sysctl" and key_name(line.key) == key for line in profile.lines or ())
+
+
+def prevented(snapshot: Snapshot, key: str) -> str | None:
+    """``None``: systemd-sysctl, or the init script of procps, reads the folder on every host."""
+    return None
+
+
+def live(snapshot: Snapshot, lines: tuple[Line, ...]) -> tuple[LiveFile, ...]:
+    """The files below /proc/sys."""
+    return tuple(
+        LiveFile(line.key, _file(line.key), line.text, _file(_ONE_OF_TWO[line.key]) if line.key in _ONE_OF_TWO else "")
+        for line in lines
+    )
+
+
+def _file(key: str) -> str:
+    return f"{ORIGIN}/{key_file(key)}"
