@@ -53,7 +53,7 @@ _CONTAINER = "this is a container: look on the host"
 def _judged(line: Line, host: HostFile, snapshot: Snapshot, target: Installed) -> tuple[State, str | None, str, str]:
     """State, value found, where, and what to say of it."""
     key, wanted = line.key, line.text
-    winners = target.winners(snapshot, key, wanted)
+    winners = _of_our_file(line, host, target) if target.ALONE else target.winners(snapshot, key, wanted)
     others = [one for one in winners or () if not target.same(key, one.text, wanted)]
     if others:
         return _outdone(others)
@@ -61,7 +61,7 @@ def _judged(line: Line, host: HostFile, snapshot: Snapshot, target: Installed) -
     if why is not None:
         return "differs", None, "", why
     seen = target.seen(snapshot, key) if target.IN_FORCE else Seen(None)
-    if seen.text is not None and not target.same(key, seen.text, wanted):
+    if seen.text is not None and not target.fulfilled(key, seen.text, wanted):
         return "differs", seen.text, seen.path, f"it counts {target.WHEN}" if winners else _NOT_INSTALLED
     if winners == () and host.gap == "absent":
         return "differs", seen.text, seen.path, _NOT_INSTALLED
@@ -80,6 +80,17 @@ def _judged(line: Line, host: HostFile, snapshot: Snapshot, target: Installed) -
 
 
 _NOT_INSTALLED = "no file that can be seen sets it: it is not installed"
+
+
+def _of_our_file(line: Line, host: HostFile, target: Installed) -> tuple[SetBy, ...] | None:
+    """The same line in the file that is installed."""
+    if host.text is None:
+        return () if host.gap == "absent" else None
+    try:
+        found = target.lines(host.text, host.path)
+    except ValueError:
+        return ()
+    return tuple(SetBy(one.text, host.path, one.number) for one in found if one.key == line.key)
 
 
 def _outdone(others: list[SetBy]) -> tuple[State, str | None, str, str]:

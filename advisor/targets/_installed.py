@@ -67,7 +67,8 @@ class Entry:
 class LiveFile:
     """A file of the kernel that takes the value of a setting at once."""
 
-    key: str
+    setting: str
+    """``TARGET:KEY``"""
     path: str
     text: str
     instead: str = ""
@@ -83,6 +84,8 @@ class Installed(Target, Protocol):
     """Permission bits of its files."""
     IN_FORCE: bool
     """Whether `Target.seen` is what the host runs with; else it holds for the reader alone (limits of a session)."""
+    ALONE: bool
+    """Whether no other file can take the last word: what is installed holds, and `winners` is not asked."""
     WHEN: str
     """When what was installed counts: ``at the next login``."""
 
@@ -97,6 +100,9 @@ class Installed(Target, Protocol):
 
     def prevented(self, snapshot: Snapshot, key: str) -> str | None:
         """Why the host does not look at the target's file, or at this key in it; ``None`` when it does."""
+
+    def fulfilled(self, key: str, seen: str, text: str) -> bool:
+        """Whether ``seen`` is all that a line with ``text`` can bring about."""
 
     def live(self, snapshot: Snapshot, lines: tuple[Line, ...]) -> tuple[LiveFile, ...]:
         """What makes the settings count at once; nothing for those that have to wait."""

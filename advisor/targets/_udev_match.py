@@ -1,7 +1,7 @@
 """Conditions of udev rules: which devices are meant, which numbers are lower, and whether a rule may mean the same."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from advisor.probes.block import BlockDevice
@@ -10,20 +10,53 @@ NVME, NFS = "nvme", "nfs"
 _NVME_DISKS = "nvme[0-9]*n[0-9]*"
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_.+-]+", re.ASCII)
 """Names that udev takes for themselves: no pattern, no quote, no substitution."""
+_PCI = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
+_MAPPED = "dm:"
 _CONDITION = re.compile(r'([A-Z]+)\s*(==|!=)\s*"([^"]*)"', re.ASCII)
 
 
-def block_match(devices: str, found: Sequence[BlockDevice]) -> str:
-    """Conditions for whole disks by what stays the same over reboots: kind, name of the volume, place on the bus."""
+def block_match(place: str) -> str:
+    """Conditions for whole disks; ``place`` is what `place_of` gave."""
     start = 'ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk"'
-    if devices == NVME:
+    if place == NVME:
         return f'{start}, KERNEL=="{_NVME_DISKS}"'
-    device = found[0] if found else None
+    if place.startswith(_MAPPED):
+        return f'{start}, KERNEL=="dm-*", ENV{{DM_NAME}}=="{place.removeprefix(_MAPPED)}"'
+    if _PCI.fullmatch(place):
+        return f'{start}, KERNEL=="{_NVME_DISKS}", KERNELS=="{place}"'
+    return f'{start}, KERNEL=="{place}"'
+
+
+def place_of(devices: str, found: Sequence[BlockDevice]) -> str:
+    """What stays the same over reboots: all of a kind, ``dm:`` and the volume's name, or the address on the bus."""
+    device = found[0] if found and devices != NVME else None
     if device is not None and device.dm_name and _SAFE_NAME.fullmatch(device.dm_name):
-        return f'{start}, KERNEL=="dm-*", ENV{{DM_NAME}}=="{device.dm_name}"'
-    if device is not None and device.kind == NVME and device.pci_address:
-        return f'{start}, KERNEL=="{_NVME_DISKS}", KERNELS=="{device.pci_address}"'
-    return f'{start}, KERNEL=="{devices}"'
+        return f"{_MAPPED}{device.dm_name}"
+    if device is not None and device.kind == NVME and device.pci_address and _PCI.fullmatch(device.pci_address):
+        return device.pci_address
+    return devices
+
+
+def is_place(devices: str) -> bool:
+    """Whether it is an address or ``dm:`` and a volume's name, which a rule has instead of a device's name."""
+    name = devices.removeprefix(_MAPPED)
+    return bool(_PCI.fullmatch(devices) or (name != devices and _SAFE_NAME.fullmatch(name)))
+
+
+def means(devices: str, device: BlockDevice) -> bool:
+    """Whether a key for ``devices`` means this device."""
+    if devices == NVME:
+        return device.kind == NVME
+    return devices in (device.name, device.pci_address if device.kind == NVME else None, f"{_MAPPED}{device.dm_name}")
+
+
+def devices_of(conditions: Mapping[str, str]) -> str:
+    """What the conditions of `block_match` mean, as a key has it."""
+    if "ENV{DM_NAME}" in conditions:
+        return f"{_MAPPED}{conditions['ENV{DM_NAME}']}"
+    if "KERNELS" in conditions:
+        return conditions["KERNELS"]
+    return NVME if conditions.get("KERNEL") == _NVME_DISKS else conditions.get("KERNEL", "")
 
 
 def bdi_match() -> str:

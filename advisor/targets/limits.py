@@ -23,6 +23,7 @@ SUGGESTED = False
 PLACES = ("/etc/security/limits.d/90-advisor.conf",)
 MODE = FILE_MODE
 IN_FORCE = False
+ALONE = False
 WHEN = "at the next login"
 _LINE = re.compile(r"(?P<domain>\S+) (?P<type>\S+) (?P<item>\S+) (?P<text>\S+)", re.ASCII)
 _HALVES = {"soft": ("soft",), "hard": ("hard",), "-": ("soft", "hard")}
@@ -182,6 +183,11 @@ def prevented(snapshot: Snapshot, key: str) -> str | None:
         first = limits.services[0]
         return f"{first.origin}:{first.line} has pam_limits read {first.conf} instead of limits.d"
     return None
+
+
+def fulfilled(key: str, seen: str, text: str) -> bool:
+    """Whether ``seen`` is this value."""
+    return same(key, seen, text)
 
 
 def live(snapshot: Snapshot, lines: tuple[Line, ...]) -> tuple[LiveFile, ...]:

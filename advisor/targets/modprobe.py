@@ -20,6 +20,7 @@ SUGGESTED = False
 PLACES = ("/etc/modprobe.d/90-advisor.conf",)
 MODE = FILE_MODE
 IN_FORCE = True
+ALONE = False
 WHEN = "when the module is loaded anew: after a reboot (rebuild the initramfs first if the module is in it)"
 _LINE = re.compile(r"options (?P<module>[A-Za-z0-9_]+) (?P<parameter>[A-Za-z0-9_]+)=(?P<text>\S+)", re.ASCII)
 _KEY = re.compile(r"[A-Za-z0-9_]+\.[A-Za-z0-9_]+", re.ASCII)
@@ -121,6 +122,11 @@ def prevented(snapshot: Snapshot, key: str) -> str | None:
     found = setting_of(known.modules if known else None, key)
     name, _, parameter = key.partition(".")
     return f"{name} has no parameter {parameter} here" if found is not None and found.exists is False else None
+
+
+def fulfilled(key: str, seen: str, text: str) -> bool:
+    """Whether ``seen`` is this value."""
+    return same(key, seen, text)
 
 
 def live(snapshot: Snapshot, lines: tuple[Line, ...]) -> tuple[LiveFile, ...]:

@@ -12,9 +12,15 @@ from advisor.probes.modules import Modules, module_named
 from advisor.probes.nvidia import PEERS, Nvidia
 from advisor.targets._base import Seen, SetBy
 from advisor.targets._host import not_seen
+from advisor.targets._installed import FILE_MODE, Line, LiveFile, entries
 
 SCOPE: Scope = "host"
 SUGGESTED = False
+PLACES = ("/etc/modules-load.d/90-advisor.conf",)
+MODE = FILE_MODE
+IN_FORCE = True
+ALONE = True
+WHEN = "at the next boot, or with: systemctl restart systemd-modules-load"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,62}", re.ASCII)
 _LOADED = "loaded"
 _PEERMEM, _PEERMEM_SINCE = "nvidia_peermem", 470
@@ -30,7 +36,7 @@ def wrong(key: str, value: Value) -> str | None:
     """What makes this module impossible to list."""
     if not _NAME.fullmatch(key):
         return f"{key!r} is no name of a kernel module: letters, digits, _ and -"
-    return None if value is True else f"a module can only be listed (true), not {value!r}"
+    return None if value is True or value == _LOADED else f"a module can only be listed (true), not {value!r}"
 
 
 def text(key: str, value: Value) -> str:
@@ -95,3 +101,33 @@ def same(key: str, seen: str, value: Value) -> bool:
 def raised(key: str, seen: str, value: Value) -> Value:
     """``value``: there is nothing to lower."""
     return value
+
+
+def lines(text: str, path: str) -> tuple[Line, ...]:
+    """The modules that our file lists. Raises ValueError."""
+    found = []
+    for entry in entries(text):
+        if wrong(entry.text, True) is not None:
+            raise entry.wrong()
+        found.append(Line(named(entry.text), _LOADED, entry.number, entry.comments))
+    return tuple(found)
+
+
+def winners(snapshot: Snapshot, key: str, value: str) -> tuple[SetBy, ...] | None:
+    """Not asked: no file takes a module off the list."""
+    return None
+
+
+def prevented(snapshot: Snapshot, key: str) -> str | None:
+    """``None``: systemd-modules-load reads the folder at every boot."""
+    return None
+
+
+def fulfilled(key: str, seen: str, text: str) -> bool:
+    """Whether it is loaded."""
+    return seen == _LOADED
+
+
+def live(snapshot: Snapshot, lines: tuple[Line, ...]) -> tuple[LiveFile, ...]:
+    """Nothing: loading a module cannot be undone while it is used."""
+    return ()

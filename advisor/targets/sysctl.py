@@ -30,6 +30,7 @@ _INTERFACE_KEY = re.compile(r"net/ipv4/conf/([^/]+)/([a-z_]+)", re.ASCII)
 PLACES = ("/etc/sysctl.d/90-advisor.conf",)
 MODE = FILE_MODE
 IN_FORCE = True
+ALONE = False
 WHEN = "at the next boot, or with: sysctl -p /etc/sysctl.d/90-advisor.conf"
 _LINE = re.compile(r"-?(?P<key>[a-z][A-Za-z0-9_./-]*) = (?P<text>\S.*)", re.ASCII)
 _ONE_OF_TWO = {
@@ -172,12 +173,15 @@ def prevented(snapshot: Snapshot, key: str) -> str | None:
     return None
 
 
+def fulfilled(key: str, seen: str, text: str) -> bool:
+    """Whether ``seen`` is this value."""
+    return same(key, seen, text)
+
+
 def live(snapshot: Snapshot, lines: tuple[Line, ...]) -> tuple[LiveFile, ...]:
     """The files below /proc/sys."""
-    return tuple(
-        LiveFile(line.key, _file(line.key), line.text, _file(_ONE_OF_TWO[line.key]) if line.key in _ONE_OF_TWO else "")
-        for line in lines
-    )
+    other = {line.key: _file(_ONE_OF_TWO[line.key]) for line in lines if line.key in _ONE_OF_TWO}
+    return tuple(LiveFile(f"sysctl:{line.key}", _file(line.key), line.text, other.get(line.key, "")) for line in lines)
 
 
 def _file(key: str) -> str:

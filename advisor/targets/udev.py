@@ -15,13 +15,37 @@ from advisor.probes.block import Block, BlockDevice
 from advisor.probes.mounts import BDI, Mounts
 from advisor.probes.udev import Udev, UdevSetting
 from advisor.targets._base import Seen, SetBy
-from advisor.targets._host import not_seen, operators
-from advisor.targets._udev_match import NFS, NVME, bdi_match, block_match, may_match, numbers_below
+from advisor.targets._host import in_container, not_seen, operators
+from advisor.targets._installed import FILE_MODE, Entry, Line, LiveFile, entries
+from advisor.targets._udev_match import (
+    NFS,
+    NVME,
+    bdi_match,
+    block_match,
+    devices_of,
+    is_place,
+    may_match,
+    means,
+    numbers_below,
+    place_of,
+)
 from advisor.targets._values import named as named
 from advisor.targets._values import plain
 
 SCOPE: Scope = "host"
 SUGGESTED = False
+PLACES = ("/etc/udev/rules.d/61-advisor.rules",)
+MODE = FILE_MODE
+IN_FORCE = True
+ALONE = False
+WHEN = (
+    "when the device appears, or with: udevadm control --reload && udevadm trigger -s block; of NFS at the next mount"
+)
+_RULE = re.compile(
+    r'(?P<match>[^{].*?), (?:ATTR\{[a-z_/]+\}=="[^"]*", )?ATTR\{(?:queue/)?(?P<name>[a-z_]+)\}="(?P<text>[^"]*)"',
+    re.ASCII,
+)
+_CONDITION = re.compile(r'([A-Z]+(?:\{[A-Z_]+\})?)=="([^"]*)"', re.ASCII)
 _DEVICE = re.compile(r"[a-z][a-zA-Z0-9_-]{0,40}", re.ASCII)
 _SCHEDULERS = ("none", "mq-deadline", "kyber", "bfq")
 _LARGEST_KB = 65536
@@ -32,7 +56,7 @@ _OURS = "61-advisor.rules"
 def wrong(key: str, value: Value) -> str | None:
     """What makes this key or value impossible to write."""
     devices, _, name = key.partition("/")
-    if not _DEVICE.fullmatch(devices) or name not in _FILES:
+    if not (_DEVICE.fullmatch(devices) or is_place(devices)) or name not in _FILES:
         return f"{key!r} is no devices/setting, as in nvme/scheduler, md0/read_ahead_kb or nfs/read_ahead_kb"
     if name == "scheduler":
         fine = value in _SCHEDULERS and devices != NFS
@@ -51,12 +75,16 @@ def text(key: str, value: Value) -> str:
 def line(setting: Setting, snapshot: Snapshot) -> str:
     """One rule."""
     devices, _, name = setting.key.partition("/")
-    value = text(setting.key, setting.value)
-    if devices == NFS:
+    place = devices if devices == NFS else place_of(devices, _devices(snapshot, devices))
+    return _rule(place, name, text(setting.key, setting.value))
+
+
+def _rule(place: str, name: str, value: str) -> str:
+    if place == NFS:
         return f'{bdi_match()}, ATTR{{read_ahead_kb}}=="{numbers_below(int(value))}", ATTR{{read_ahead_kb}}="{value}"'
     file = _FILES[name]
     only_raise = f'ATTR{{{file}}}=="{numbers_below(int(value))}", ' if name == "read_ahead_kb" else ""
-    return f'{block_match(devices, _devices(snapshot, devices))}, {only_raise}ATTR{{{file}}}="{value}"'
+    return f'{block_match(place)}, {only_raise}ATTR{{{file}}}="{value}"'
 
 
 def parsed(key: str, words: str) -> Value:
@@ -112,6 +140,8 @@ def _sets(one: UdevSetting, key: str) -> bool:
 
 
 def _names(devices: str) -> tuple[str, ...]:
+    if is_place(devices):
+        return ("dm-0",) if devices.startswith("dm:") else ("nvme0n1",)
     return ("nvme0n1", "nvme1n1", "nvme10n1") if devices == NVME else (devices,)
 
 
@@ -132,10 +162,62 @@ def raised(key: str, seen: str, value: Value) -> Value:
 def _devices(snapshot: Snapshot, devices: str) -> tuple[BlockDevice, ...]:
     block = snapshot.get(Block)
     every = (block.devices if block else None) or ()
-    return tuple(one for one in every if (one.kind == NVME if devices == NVME else one.name == devices))
+    return tuple(one for one in every if means(devices, one))
 
 
 def _of_nfs(snapshot: Snapshot) -> list[object]:
     mounts = snapshot.get(Mounts)
     every = (mounts.mounts if mounts else None) or ()
     return [one.read_ahead_bytes for one in every if one.fstype in ("nfs", "nfs4")]
+
+
+def lines(text: str, path: str) -> tuple[Line, ...]:
+    """The settings of our rules. Raises ValueError for a rule that is not word for word one of ours."""
+    return tuple(_read_back(entry) for entry in entries(text))
+
+
+def _read_back(entry: Entry) -> Line:
+    found = _RULE.fullmatch(entry.text)
+    if found is None:
+        raise entry.wrong()
+    conditions = dict(_CONDITION.findall(found["match"]))
+    place = NFS if conditions.get("SUBSYSTEM") == "bdi" else devices_of(conditions)
+    key, value = f"{place}/{found['name']}", found["text"]
+    if wrong(key, value) is not None or _rule(place, found["name"], value) != entry.text:
+        raise entry.wrong()
+    return Line(key, value, entry.number, entry.comments)
+
+
+def winners(snapshot: Snapshot, key: str, value: str) -> tuple[SetBy, ...] | None:
+    """Our rule, and rules behind it that may set the same of these devices."""
+    udev = snapshot.get(Udev)
+    if udev is None or udev.settings is None or in_container(snapshot):
+        return None
+    every = [one for one in udev.settings if _sets(one, key)]
+    ours = next((number for number, one in enumerate(every) if one.path == PLACES[0] and one.value == value), None)
+    return () if ours is None else tuple(SetBy(one.value, one.path, one.line) for one in every[ours:])
+
+
+def prevented(snapshot: Snapshot, key: str) -> str | None:
+    """``None``: udev reads the folder on every host."""
+    return None
+
+
+def fulfilled(key: str, seen: str, text: str) -> bool:
+    """Whether all devices have this value, or more of what is only raised."""
+    if not key.endswith("/read_ahead_kb"):
+        return seen == text
+    numbers = seen.split(", ")
+    return all(word.isdigit() and int(word) >= int(text) for word in numbers)
+
+
+def live(snapshot: Snapshot, lines: tuple[Line, ...]) -> tuple[LiveFile, ...]:
+    """The queues of the disks that are here; NFS mounts keep their read-ahead."""
+    found = []
+    for one in lines:
+        devices, _, name = one.key.partition("/")
+        for device in _devices(snapshot, devices) if devices != NFS else ():
+            has = device.scheduler if name == "scheduler" else str((device.read_ahead_bytes or 0) // 1024)
+            if has is not None and not fulfilled(one.key, has, one.text):
+                found.append(LiveFile(f"udev:{one.key}", f"/sys/block/{device.name}/{_FILES[name]}", one.text))
+    return tuple(found)

@@ -10,12 +10,18 @@ from advisor.model.setting import Scope, Setting, Value
 from advisor.model.snapshot import Snapshot
 from advisor.probes.systemd import ORIGIN, Service, Systemd
 from advisor.targets._base import Seen, SetBy
-from advisor.targets._host import not_seen, operators
+from advisor.targets._host import in_container, not_seen, operators
+from advisor.targets._installed import FILE_MODE, Line, LiveFile, entries
 from advisor.targets._values import named as named
 from advisor.targets._values import plain
 
 SCOPE: Scope = "host"
 SUGGESTED = False
+PLACES = (f"{ORIGIN}/*.service.d/90-advisor.conf",)
+MODE = FILE_MODE
+IN_FORCE = False
+ALONE = False
+WHEN = "when the service starts anew: systemctl daemon-reload, then restart it when its jobs may stop"
 INFINITY = "infinity"
 _UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.-]{0,100}@?\.service", re.ASCII)
 _SIZES = ("LimitMEMLOCK", "LimitSTACK", "LimitCORE")
@@ -129,3 +135,45 @@ def _number(word: str) -> float | None:
 def _service(snapshot: Snapshot, unit: str) -> Service | None:
     systemd = snapshot.get(Systemd)
     return next((one for one in (systemd.services if systemd else None) or () if one.name == unit), None)
+
+
+def lines(text: str, path: str) -> tuple[Line, ...]:
+    """The settings of our drop-in for one unit. Raises ValueError."""
+    unit = path.split("/")[-2].removesuffix(".d")
+    found: list[Line] = []
+    header = False
+    for entry in entries(text):
+        name, equals, value = entry.text.partition("=")
+        if entry.text == "[Service]" and not header:
+            header = True
+        elif header and equals and wrong(f"{unit}/{name}", value) is None:
+            found.append(Line(f"{unit}/{name}", value, entry.number, entry.comments))
+        else:
+            raise entry.wrong()
+    return tuple(found)
+
+
+def winners(snapshot: Snapshot, key: str, value: str) -> tuple[SetBy, ...] | None:
+    """The line of the unit's files, or of all units' defaults, that counts."""
+    unit, _, name = key.partition("/")
+    systemd, service = snapshot.get(Systemd), _service(snapshot, unit)
+    if systemd is None or systemd.services is None or in_container(snapshot):
+        return None
+    own = [one for one in (service.settings if service else None) or () if one.key == name and one.counts and one.value]
+    default = [one for one in systemd.manager or () if one.key == f"Default{name}" and one.counts and one.value]
+    return tuple(SetBy(one.value, one.path, one.line) for one in (own or default)[-1:])
+
+
+def prevented(snapshot: Snapshot, key: str) -> str | None:
+    """Why the drop-in has no effect: there is no such service, or it is masked."""
+    return cannot_take(snapshot, key, INFINITY)
+
+
+def fulfilled(key: str, seen: str, text: str) -> bool:
+    """Whether ``seen`` is this limit."""
+    return same(key, seen, text)
+
+
+def live(snapshot: Snapshot, lines: tuple[Line, ...]) -> tuple[LiveFile, ...]:
+    """Nothing: a service that runs keeps its limits, and a restart stops its jobs."""
+    return ()
