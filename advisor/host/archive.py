@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from advisor.errors import SourceError
 from advisor.host.compression import Stream, decompressed
 from advisor.host.paths import text_of
-from advisor.host.tree import FOLDER, Node
+from advisor.host.tree import FOLDER, Node, Store
 from advisor.inputs import printable
 
 _BLOCK = 512
@@ -35,7 +35,7 @@ class Limits:
 
 
 @dataclass
-class MemoryStore:
+class MemoryStore(Store):
     """A tree in memory."""
 
     nodes: dict[str, Node] = field(default_factory=dict)

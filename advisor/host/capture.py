@@ -239,7 +239,7 @@ def _second(store: Store, where: str) -> Again | None:
     return Again(Capture.of(inner, place, is_second=True), told)
 
 
-class _Recorded:
+class _Recorded(Store):
     """The files of a capture, and what is known to have been there without its content."""
 
     def __init__(self, store: Store, calls: Calls) -> None:
@@ -265,8 +265,15 @@ class _Recorded:
     def content(self, path: str, limit: int) -> bytes:
         return self.store.content("/fs" + path, limit)
 
+    def look(self, path: str, limit: int) -> bytes | Node | None:
+        found = self.store.look("/fs" + path, limit)
+        return self.known.get(path) if found is None else found
+
     def children(self, path: str) -> Sequence[str]:
         return self.store.children("/fs" + path)
+
+    def entries(self, path: str) -> Sequence[tuple[str, bool]]:
+        return self.store.entries("/fs" + path)
 
     def below(self, path: str) -> Store:
         return self.store.below("/fs" + path)

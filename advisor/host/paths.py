@@ -39,5 +39,7 @@ def in_natural_order(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _order(name: str) -> tuple[list[tuple[int, int, str]], str]:
+    if name.isdigit() and name.isascii() and len(name) <= _LONGEST_NUMBER:
+        return [(0, int(name), "")], name
     parts = _DIGITS.split(name)
     return [(0, int(p), "") if p.isdigit() and len(p) <= _LONGEST_NUMBER else (1, 0, p) for p in parts if p], name

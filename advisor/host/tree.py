@@ -52,42 +52,48 @@ class Store(Protocol):
     def content(self, path: str, limit: int) -> bytes:
         """The first bytes of a file. Raises OSError."""
 
+    def look(self, path: str, limit: int) -> bytes | Node | None:
+        """The first bytes of what lies at ``path`` if it is a file, else what `node` says. Raises OSError."""
+        node = self.node(path)
+        return self.content(path, limit) if node is not None and node.kind == "file" else node
+
     def children(self, path: str) -> Sequence[str]:
         """The names in a folder. Raises OSError."""
+
+    def entries(self, path: str) -> Sequence[tuple[str, bool]]:
+        """The names in a folder, each with whether it is known to be a folder itself, and no link. Raises OSError."""
+        return [(name, False) for name in self.children(path)]
 
     def below(self, path: str) -> "Store":
         """The same store with ``path`` as its root."""
 
 
 @dataclass(frozen=True)
-class FolderStore:
+class FolderStore(Store):
     """A tree in a folder of this machine."""
 
     top: str
 
     def node(self, path: str) -> Node | None:
-        try:
-            found = os.lstat(self._place(path))
-        except (OSError, ValueError):
-            return None
-        if stat.S_ISLNK(found.st_mode):
-            return Node("link", target=text_of(os.readlink(os.fsencode(self._place(path)))))
-        kind: Kind = "file" if stat.S_ISREG(found.st_mode) else "folder" if stat.S_ISDIR(found.st_mode) else "other"
-        return Node(kind, found.st_mode & 0o7777)
+        return _node_at(self._place(path))
 
     def content(self, path: str, limit: int) -> bytes:
-        descriptor = os.open(self._place(path), os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        return _bytes_of(self._place(path), limit)
+
+    def look(self, path: str, limit: int) -> bytes | Node | None:
+        place = self._place(path)
         try:
-            first = os.read(descriptor, min(limit, _FIRST_BYTES))
-            if len(first) < min(limit, _FIRST_BYTES):
-                return first
-            with os.fdopen(descriptor, "rb", closefd=False) as stream:
-                return first + stream.read(limit - len(first))
-        finally:
-            os.close(descriptor)
+            is_file = stat.S_ISREG(os.lstat(place).st_mode)
+        except (OSError, ValueError):
+            return None
+        return _bytes_of(place, limit) if is_file else _node_at(place)
 
     def children(self, path: str) -> Sequence[str]:
-        return [text_of(os.fsencode(name)) for name in os.listdir(self._place(path))]
+        return [name for name, _ in self.entries(path)]
+
+    def entries(self, path: str) -> Sequence[tuple[str, bool]]:
+        with os.scandir(self._place(path)) as found:
+            return [(_name_of(entry.name), entry.is_dir(follow_symlinks=False)) for entry in found]
 
     def below(self, path: str) -> "FolderStore":
         """The same tree with ``path`` as its root."""
@@ -120,18 +126,28 @@ class Tree(Host):
         return cls(kind="tree", root_user=None, store=FolderStore(os.fspath(folder).rstrip("/")))
 
     def data(self, path: str, limit: int = READ_LIMIT_BYTES) -> bytes | None:
-        found = self._walk(path)
-        if found.node is None:
-            self._lacks("data", path, found)
-            return None
-        if found.node.kind != "file":
-            self.missed(path, "error" if found.node.kind == "folder" else "unsupported")
-            return None
+        head, _, tail = path.rpartition("/")
+        folder = None if tail in ("", ".", "..") else self._folder(head)
         try:
-            return self.store.content(found.path, limit)
+            if isinstance(folder, str):
+                # By far the most questions: one look tells a file's content.
+                here = f"{folder}/{tail}"
+                there = self.store.look(here, limit)
+                if isinstance(there, bytes):
+                    return there
+                found = Found(here, there)
+            if not isinstance(folder, str) or (found.node is not None and found.node.kind == "link"):
+                found = self._walk(path)
+            if found.node is not None and found.node.kind == "file":
+                return self.store.content(found.path, limit)
         except OSError as error:
             self.missed(path, state_of(error.errno))
             return None
+        if found.node is None:
+            self._lacks("data", path, found)
+        else:
+            self.missed(path, "error" if found.node.kind == "folder" else "unsupported")
+        return None
 
     def names(self, path: str) -> tuple[str, ...] | None:
         found = self._walk(path)
@@ -145,10 +161,13 @@ class Tree(Host):
 
     def _listed(self, path: str, place: str) -> tuple[str, ...] | None:
         try:
-            return in_natural_order(self.store.children(place))
+            entries = self.store.entries(place)
         except OSError as error:
             self.missed(path, state_of(error.errno))
             return None
+        top = path.rstrip("/")
+        self._folders.update((f"{top}/{name}", f"{place}/{name}") for name, is_folder in entries if is_folder)
+        return in_natural_order(name for name, _ in entries)
 
     def link(self, path: str) -> str | None:
         found = self._walk(path, follow=False)
@@ -219,19 +238,27 @@ class Tree(Host):
         head, _, tail = path.rstrip("/").rpartition("/")
         if tail in ("", ".", ".."):
             return self._steps("", path, follow)
-        folder = self._folders.get(head)
-        if folder is None:
-            # Folders are often neighbours: the way to the last but one is known too.
-            near = 0 < head.count("/") < _LINKS_LIMIT and head.strip("/.")
-            found = self._walk(head) if near else self._steps("", head, True)
-            if found.node is None or found.node.kind != "folder":
-                return Found(f"{found.path}/{tail}", None, found.loop)
-            folder = self._folders[head] = found.path
+        folder = self._folder(head)
+        if isinstance(folder, Found):
+            return Found(f"{folder.path}/{tail}", None, folder.loop)
         here = f"{folder}/{tail}"
         node = self.store.node(here)
         if node is None or node.kind != "link" or not follow:
             return Found(here, node)
         return self._steps(folder, tail, follow)
+
+    def _folder(self, path: str) -> str | Found:
+        """The way without links to a folder, or where it ends if that is none."""
+        known = self._folders.get(path)
+        if known is not None:
+            return known
+        # Folders are often neighbours: the way to the last but one is known too.
+        near = 0 < path.count("/") < _LINKS_LIMIT and path.strip("/.")
+        found = self._walk(path) if near else self._steps("", path, True)
+        if found.node is None or found.node.kind != "folder":
+            return found
+        self._folders[path] = found.path
+        return found.path
 
     def _steps(self, at: str, path: str, follow: bool) -> Found:
         """One part of ``path`` after the other from the folder ``at``; ``..`` stops at the root."""
@@ -256,6 +283,37 @@ class Tree(Host):
                 return Found("/".join([here, *reversed(todo)]), None)
             at, last = here, node
         return Found(at, last)
+
+
+def _name_of(name: str | bytes) -> str:
+    """The text of a name that the system gave."""
+    return name if isinstance(name, str) and name.isascii() else text_of(os.fsencode(name))
+
+
+def _node_at(place: str | bytes) -> Node | None:
+    """What lies at a place of this machine."""
+    try:
+        found = os.lstat(place)
+    except (OSError, ValueError):
+        return None
+    if stat.S_ISLNK(found.st_mode):
+        return Node("link", target=text_of(os.readlink(os.fsencode(place))))
+    kind: Kind = "file" if stat.S_ISREG(found.st_mode) else "folder" if stat.S_ISDIR(found.st_mode) else "other"
+    return Node(kind, found.st_mode & 0o7777)
+
+
+def _bytes_of(place: str | bytes, limit: int) -> bytes:
+    """The first bytes of a file of this machine that is no link. Raises OSError."""
+    descriptor = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        asked = min(limit, _FIRST_BYTES)
+        first = os.read(descriptor, asked)
+        if len(first) < asked:
+            return first
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            return first + stream.read(limit - len(first))
+    finally:
+        os.close(descriptor)
 
 
 def _parts(path: str) -> list[str]:

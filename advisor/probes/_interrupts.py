@@ -10,9 +10,6 @@ INTERRUPTS = "/proc/interrupts"
 LIMIT_BYTES = 64 * 1024 * 1024
 """4,000 interrupts on 1,024 CPUs make 45 MB."""
 _AFTER_COUNTS = re.compile(r"(\S+)(?: +(?:\d+-\w+|\d+ +(?:Level|Edge)|\d+(?= |$)))?(?: +(.*))?")
-_COLUMN = 11
-"""Characters of one CPU's column: a blank and the count (kernel/irq/proc.c)."""
-_COUNT = re.compile(r"[1-9][0-9]*")
 _PCI_CHIP = re.compile(r"MSI[Xx]?-([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
 """Since 6.1 the name of an MSI chip holds the address of its device."""
 
@@ -62,27 +59,9 @@ def parse_interrupts(text: str, wanted: Container[int] | None = None) -> Iterato
         number = int(label)
         if wanted is not None and number not in wanted:
             continue
-        found = _aligned(rest, cpus)
-        if found is not None:
-            yield _interrupt(number, *found)
-            continue
         words = rest.split(None, len(cpus))
         if len(words) >= len(cpus):
             yield from _row(number, cpus, words)
-
-
-def _aligned(rest: str, cpus: tuple[int, ...]) -> tuple[dict[int, int], str] | None:
-    """Counts that are not 0 and what stands behind them, of a row whose columns have the kernel's width; ``None`` for
-    another row. Nearly all counts of a large host are 0, so that only the others are looked at."""
-    width = _COLUMN * len(cpus)
-    columns, after = rest[:width], rest[width:]
-    every_has_one = columns.isascii() and columns[_COLUMN - 1 :: _COLUMN].isdigit() and not columns[::_COLUMN].strip()
-    if len(columns) < width or not every_has_one or after[:1].strip() or not columns.replace(" ", "").isdigit():
-        return None
-    matches = list(_COUNT.finditer(columns))
-    if any(match.end() % _COLUMN for match in matches):
-        return None  # two numbers in one column
-    return {cpus[match.end() // _COLUMN - 1]: int(match[0]) for match in matches}, after.strip()
 
 
 def _row(number: int, cpus: tuple[int, ...], words: list[str]) -> Iterator[Interrupt]:
