@@ -12,6 +12,7 @@ from advisor.reports._look import Look
 from advisor.reports.json import finding_document
 from advisor.reports.text import page
 from advisor.rulebook.rule import CompiledSetting, Rule
+from advisor.rulebook.schema import PositionEntry
 from advisor.targets._base import Seen, SetBy
 
 SCHEMA_VERSION = 1
@@ -80,22 +81,30 @@ def _setters(key: Key) -> Iterator[str]:
 
 def _rule(rule: Rule, findings: Sequence[Finding], look: Look) -> Iterator[str]:
     file = rule.file
-    yield f"{rule.id}  ({file.severity}, {file.basis}{', unverified' if file.unverified else ''})"
+    yield f"{rule.id}  ({file.weight}, {file.basis}{', unverified' if file.unverified else ''})"
     yield from _wrapped(file.title, look, "  ")
     yield ""
     for lead, words in (("for each", file.each), ("where", file.only), ("fails when", file.fails)):
         yield from _wrapped(words, look, f"  {lead}: ") if words else ()
     yield ""
     yield from _wrapped(f"Why: {file.why}", look, "  ")
-    yield from _wrapped(f"Fix: {file.fix}", look, "  ")
+    yield from _wrapped(f"{'Measure it' if file.positions else 'Fix'}: {file.fix}", look, "  ")
     yield from _wrapped(f"Ignore it: {file.ignore}", look, "  ") if file.ignore else ()
     for setting in rule.settings:
         yield from _wrapped(_set(setting), look, "  Sets: ")
-    yield from (line for position in file.disagree for line in _wrapped(position, look, "  Authorities disagree: "))
+    yield from _positions(file.positions, look)
     yield from (line for source in file.sources for line in _wrapped(source, look, "  Source: "))
     yield ""
     yield "  On this host:"
     yield from (f"  {line}" for finding in findings for line in page(finding, look).split("\n"))
+
+
+def _positions(positions: Sequence[PositionEntry], look: Look) -> Iterator[str]:
+    if positions:
+        yield "  Authorities disagree, so that nothing is set:"
+    for one in positions:
+        yield from _wrapped(f"{one.says} [{one.source}]", look, "    one says: ")
+        yield from _wrapped(one.decides, look, "      right when: ")
 
 
 def _set(setting: CompiledSetting) -> str:

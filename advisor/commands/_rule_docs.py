@@ -23,7 +23,7 @@ def _index(rules: Sequence[Rule]) -> Iterator[str]:
     for area in sorted({_area(rule) for rule in rules}):
         yield from ("", f"## {area}", "", "| rule | severity | finds |", "|---|---|---|")
         for rule in (rule for rule in rules if _area(rule) == area):
-            yield f"| [{rule.id}]({rule.id}.md) | {rule.file.severity} | {_cell(rule.file.title)} |"
+            yield f"| [{rule.id}]({rule.id}.md) | {rule.file.weight} | {_cell(rule.file.title)} |"
 
 
 def _area(rule: Rule) -> str:
@@ -34,17 +34,24 @@ def _page(rule: Rule) -> Iterator[str]:
     file = rule.file
     yield from (_MADE.format(id=rule.id), f"# {file.title}", "")
     unverified = ", unverified" if file.unverified else ""
-    yield from (f"`{rule.id}`: {file.severity}, basis: {file.basis}{unverified}", "")
+    yield from (f"`{rule.id}`: {file.weight}, basis: {file.basis}{unverified}", "")
     yield from ("## Why", "", _prose(file.why), "", "## How it is found", "")
     for lead, words in (("For each", file.each), ("Where", file.only), ("Fails when", file.fails)):
         if words:
             yield from (f"{lead}:", "", "```", " ".join(words.split()), "```", "")
-    yield from (f"Says: `{file.says}`", "", "## What to do", "", _prose(file.fix), "")
+    yield from (f"Says: `{file.says}`", "")
+    if file.positions:
+        yield from (
+            "## Authorities disagree",
+            "",
+            "No fault, and nothing is set: a measurement on your own job decides.",
+        )
+        yield from ("", "| one says | right when | source |", "|---|---|---|")
+        yield from (f"| {_cell(p.says)} | {_cell(p.decides)} | {_cell(p.source)} |" for p in file.positions)
+        yield ""
+    yield from ("## How to measure it" if file.positions else "## What to do", "", _prose(file.fix), "")
     if rule.settings:
         yield from ("It writes:", "", *(_setting(setting) for setting in rule.settings), "")
-    if file.disagree:
-        yield from ("## Authorities disagree", "", "Measure on your own job before you decide.", "")
-        yield from (*(f"- {_prose(position)}" for position in file.disagree), "")
     if file.ignore:
         yield from ("## When to ignore it", "", _prose(file.ignore), "")
     yield from ("## Sources", "", *(f"- {_prose(source)}" for source in file.sources), "", "## Examples", "")

@@ -96,7 +96,8 @@ def _findings(report: Report) -> str:
     failing = report.failing()
     counts = [(severity, sum(f.severity == severity for f in failing)) for severity in SEVERITIES]
     told = ", ".join(f"{count} {severity}" for severity, count in counts if count) or "no finding"
-    unknown = len(report.of("unknown"))
+    disputed, unknown = len(report.disputed()), len(report.of("unknown"))
+    told += f"; authorities disagree about {disputed}" if disputed else ""
     return f"{told}; {unknown} could not be told" if unknown else told
 
 
@@ -117,6 +118,7 @@ def as_json(record: Record, report: Report | None, files: Files | None, diagnosi
         "failed": _failed(record),
         "stopped": record.stopped,
         "failing": [f.rule for f in report.failing()] if report else None,
+        "disputed": [f.rule for f in report.disputed()] if report else None,
         "out": files.out if files else None,
         "files": files.total if files else None,
     }

@@ -17,7 +17,7 @@ def command() -> None:
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("--no-color", is_flag=True, help="Accepted as by every command; this one prints no colours.")
 def list_rules(rules: Sequence[str], form: str, quiet: bool, no_color: bool) -> int:
-    """All rules: severity, name and title."""
+    """All rules: severity (or that authorities disagree), name and title."""
     import json
 
     from advisor.commands._pages import SCHEMA_VERSION, rule_document
@@ -30,7 +30,7 @@ def list_rules(rules: Sequence[str], form: str, quiet: bool, no_color: bool) -> 
         document = {"schema_version": SCHEMA_VERSION, "rules": [rule_document(rule) for rule in every]}
         text = json.dumps(document, indent=1, sort_keys=True) + "\n"
     else:
-        text = "".join(f"{r.file.severity:8}  {r.id:{width}}  {printable(r.file.title)}\n" for r in every)
+        text = "".join(f"{r.file.weight:8}  {r.id:{width}}  {printable(r.file.title)}\n" for r in every)
     if not quiet:
         click.echo(text, nl=False)
     return 0

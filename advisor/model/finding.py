@@ -1,6 +1,6 @@
 """What rules say: a verdict, its evidence, and what would settle it when it is unknown."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal
@@ -9,6 +9,8 @@ from advisor.model.setting import Setting
 
 Severity = Literal["critical", "warn", "info"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "warn", "info")
+DISPUTED = "disputed"
+"""Stands in the place of a severity where authorities disagree."""
 Basis = Literal["kernel-doc", "vendor-doc", "source", "measured", "field-report"]
 Verdict = Literal["fails", "holds", "unknown", "not-applicable"]
 
@@ -26,6 +28,16 @@ class Evidence:
     gap: str | None = None
     """Why there is no value: a gap state."""
     volatile: bool = False
+
+
+@dataclass(frozen=True)
+class Position:
+    """What one authority says of a matter on which another says otherwise."""
+
+    says: str
+    source: str
+    decides: str
+    """When this one is right."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +74,8 @@ class Finding:
     why: str = ""
     fix: str = ""
     sources: tuple[str, ...] = ()
-    disagree: tuple[str, ...] = ()
-    """Positions of authorities that differ, one each."""
+    positions: tuple[Position, ...] = ()
+    """What authorities that differ say: then nothing is at fault, and a measurement on this host decides."""
     settings: tuple[Setting, ...] = ()
     """Of a finding that fails: what it asks for."""
     keeps: tuple[Setting, ...] = ()
@@ -72,6 +84,16 @@ class Finding:
     """The rule's own words of what fails, with its thresholds: for files that must not hold volatile values."""
     waiver: Waiver | None = None
     """Of a finding that fails: the waiver that covers it."""
+
+    @property
+    def disputed(self) -> bool:
+        """Whether authorities disagree about it, so that it is no fault."""
+        return bool(self.positions)
+
+    @property
+    def weight(self) -> str:
+        """The severity of a fault; "disputed" for what authorities disagree about."""
+        return DISPUTED if self.disputed else self.severity
 
 
 @dataclass(frozen=True)
@@ -83,12 +105,19 @@ class Report:
     """Rules that could not be computed, one sentence each; their findings are unknown."""
 
     def failing(self) -> tuple[Finding, ...]:
-        """The findings that fail and are not waived, worst first, then by rule and subject."""
-        return _worst_first(f for f in self.findings if f.verdict == "fails" and f.waiver is None)
+        """The faults: findings that fail and are not waived, worst first, then by rule and subject."""
+        return _worst_first(f for f in self._open() if not f.disputed)
+
+    def disputed(self) -> tuple[Finding, ...]:
+        """What authorities disagree about on this host and is not waived, by rule and subject."""
+        return _worst_first(f for f in self._open() if f.disputed)
 
     def waived(self) -> tuple[Finding, ...]:
         """The findings that fail and are waived, worst first, then by rule and subject."""
         return _worst_first(f for f in self.findings if f.waiver is not None)
+
+    def _open(self) -> Iterator[Finding]:
+        return (f for f in self.findings if f.verdict == "fails" and f.waiver is None)
 
     def of(self, verdict: Verdict) -> tuple[Finding, ...]:
         """The findings with this verdict."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from advisor.figures import cpulist_text, size_text
 from advisor.inputs import printable
-from advisor.model.finding import SEVERITIES, Evidence, Finding, Report, Verdict
+from advisor.model.finding import DISPUTED, SEVERITIES, Evidence, Finding, Report, Verdict
 
 _WORST_FIRST: tuple[Verdict, ...] = ("fails", "unknown", "holds", "not-applicable")
 _ITEMS_SHOWN = 8
@@ -60,15 +60,15 @@ def rests_on_volatile(finding: Finding) -> bool:
 
 
 def counts(report: Report) -> dict[str, int]:
-    """Number of rules: by severity for those that fail and are not waived, by their worst verdict for the others."""
+    """Number of rules: by severity (or as disputed) for those that fail and are not waived, else by worst verdict."""
     worst: dict[str, Finding] = {}
     for finding in report.findings:
         known = worst.setdefault(finding.rule, finding)
         if _badness(finding) < _badness(known):
             worst[finding.rule] = finding
-    found: dict[str, int] = dict.fromkeys((*SEVERITIES, "waived", *_WORST_FIRST[1:]), 0)
+    found: dict[str, int] = dict.fromkeys((*SEVERITIES, DISPUTED, "waived", *_WORST_FIRST[1:]), 0)
     for finding in worst.values():
-        failing = finding.severity if finding.waiver is None else "waived"
+        failing = finding.weight if finding.waiver is None else "waived"
         found[failing if finding.verdict == "fails" else finding.verdict] += 1
     return found
 
@@ -83,8 +83,9 @@ def counted(report: Report) -> str:
     found = counts(report)
     failing = ", ".join(f"{found[severity]} {severity}" for severity in SEVERITIES)
     rest = f"{found['unknown']} unknown; {found['holds']} hold; {found['not-applicable']} do not apply"
+    disputed = f"{found[DISPUTED]} disputed; " if found[DISPUTED] else ""
     waived = f"{found['waived']} waived; " if found["waived"] else ""
-    return f"{sum(found.values())} rules: {failing} fail; {waived}{rest}"
+    return f"{sum(found.values())} rules: {failing} fail; {disputed}{waived}{rest}"
 
 
 def waiver_text(finding: Finding) -> str:

@@ -45,7 +45,8 @@ def finding_document(finding: Finding) -> dict[str, Any]:
         "why": finding.why,
         "fix": finding.fix,
         "sources": list(finding.sources),
-        "disagree": list(finding.disagree),
+        "disputed": finding.disputed,
+        "positions": [asdict(position) for position in finding.positions],
         "settings": [_setting(s) for s in finding.settings],
         "waiver": None if finding.waiver is None else _waiver(finding.waiver),
     }

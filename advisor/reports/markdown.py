@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from advisor.inputs import printable
-from advisor.model.finding import Finding, Report
+from advisor.model.finding import Finding, Position, Report
 from advisor.model.setting import Plan, Setting
 from advisor.model.snapshot import Snapshot
 from advisor.reports._findings import Group, by_rule, by_settling, counted, rests_on_volatile, value_text, waiver_text
@@ -24,6 +24,7 @@ def text(report: Report, snapshot: Snapshot, plan: Plan | None = None, look: Loo
     moving = [f for f in report.findings if rests_on_volatile(f)]
     lines = ["# Configuration report", "", _words(counted(steady)) + ".", ""]
     lines += _failing(steady)
+    lines += _disputed(steady)
     lines += _plan(plan) if plan is not None else []
     lines += _waived(steady)
     lines += _unknown(steady)
@@ -44,20 +45,38 @@ def _failing(report: Report) -> Iterator[str]:
 
 def _group(group: Group) -> Iterator[str]:
     first = group.first
-    yield from (f"### {_words(first.title)}", "")
-    yield from (f"{first.severity}, rule {_code(first.rule)}, basis: {first.basis}", "")
+    yield from _headed(group, f"{first.severity}, rule {_code(first.rule)}, basis: {first.basis}")
+    yield from (f"Why: {_words(first.why)}", "", f"Fix: {_words(first.fix)}", "")
+    unmade = dict.fromkeys(settle for finding in group.findings for settle in finding.settle)
+    yield from (*(f"- {_escaped(settle)}" for settle in unmade), *([""] if unmade else []))
+    yield from ("Sources:", "", *(f"- {_words(source)}" for source in first.sources), "")
+
+
+def _headed(group: Group, kind: str) -> Iterator[str]:
+    yield from (f"### {_words(group.first.title)}", "", kind, "")
     for finding in group.findings:
         subject = f"{_code(finding.subject)}: " if finding.subject and finding.subject not in finding.message else ""
         yield f"- {subject}{_escaped(finding.message)}"
     yield ""
     yield from _evidence(group)
-    yield from (f"Why: {_words(first.why)}", "", f"Fix: {_words(first.fix)}", "")
-    if first.disagree:
-        yield "Authorities disagree; measure on your own job before you decide:"
-        yield from ("", *(f"- {_words(position)}" for position in first.disagree), "")
-    unmade = dict.fromkeys(settle for finding in group.findings for settle in finding.settle)
-    yield from (*(f"- {_escaped(settle)}" for settle in unmade), *([""] if unmade else []))
-    yield from ("Sources:", "", *(f"- {_words(source)}" for source in first.sources), "")
+
+
+def _disputed(report: Report) -> Iterator[str]:
+    groups = by_rule(report.disputed())
+    if not groups:
+        return
+    yield from ("## Authorities disagree", "", "No fault, and nothing is set: measure on your own job.", "")
+    for group in groups:
+        first = group.first
+        yield from _headed(group, f"rule {_code(first.rule)}")
+        yield from (f"Why: {_words(first.why)}", "")
+        yield from (f"- {_position(position)}" for position in first.positions)
+        yield from ("", f"Measure it: {_words(first.fix)}", "")
+
+
+def _position(position: Position) -> str:
+    """One position on one line: what is said, where, and when it is right."""
+    return f"{_words(position.says)} ({_words(position.source)}); right when {_words(position.decides)}"
 
 
 def _evidence(group: Group) -> Iterator[str]:
@@ -99,7 +118,7 @@ def _waived(report: Report) -> Iterator[str]:
         yield from ("## Waived", "")
         for finding in findings:
             told = f"{_escaped(finding.message)}; {_escaped(waiver_text(finding))}"
-            yield f"- {_code(finding.rule)} ({finding.severity}): {told}"
+            yield f"- {_code(finding.rule)} ({finding.weight}): {told}"
         yield ""
 
 
@@ -121,7 +140,7 @@ def _moving(findings: Sequence[Finding]) -> Iterator[str]:
     yield from ("observations.json.", "")
     for group in by_rule(findings):
         first = group.first
-        yield f"- {_code(first.rule)} ({first.severity}): {_words(first.title)}. Fails when {_code(first.condition)}"
+        yield f"- {_code(first.rule)} ({first.weight}): {_words(first.title)}. Fails when {_code(first.condition)}"
     yield ""
 
 

@@ -1,16 +1,16 @@
 """The report for a terminal: what fails, worst first; what is unknown and what would settle it; the counts."""
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from advisor.inputs import printable
-from advisor.model.finding import Finding, Report
+from advisor.model.finding import Finding, Position, Report
 from advisor.model.setting import Plan
 from advisor.model.snapshot import Snapshot
 from advisor.reports._findings import Group, by_rule, by_settling, counted, value_text, waiver_text
 from advisor.reports._look import PLAIN, Look
 
-_COLORS = {"critical": "1;31", "warn": "33", "info": "36", "unknown": "35", "waived": "2"}
+_COLORS = {"critical": "1;31", "warn": "33", "info": "36", "disputed": "34", "unknown": "35", "waived": "2"}
 _NARROWEST = 40
 _EVIDENCE_SHOWN = 6
 _SETTLING_SHOWN = 12
@@ -19,7 +19,8 @@ _RULES_SHOWN = 6
 
 def text(report: Report, snapshot: Snapshot, plan: Plan | None = None, look: Look = PLAIN) -> str:
     """The whole report, with a final newline."""
-    lines = [*_failing(report, look), *_waived(report, look), *_unknown(report, look), *_summary(report, plan, look)]
+    lines = [*_failing(report, look), *_disputed(report, look), *_waived(report, look)]
+    lines += [*_unknown(report, look), *_summary(report, plan, look)]
     shown = "\n".join(line.rstrip() for line in lines) + "\n"
     return shown if look.unicode else shown.encode("ascii", "backslashreplace").decode("ascii")
 
@@ -27,7 +28,8 @@ def text(report: Report, snapshot: Snapshot, plan: Plan | None = None, look: Loo
 def page(finding: Finding, look: Look) -> str:
     """One finding in full: verdict, message, all evidence, why, fix, sources."""
     subject = f" {printable(finding.subject)}" if finding.subject else ""
-    lines = [f"{_painted(finding.verdict, finding.severity, look)}{subject}"]
+    verdict = finding.weight if finding.verdict == "fails" and finding.disputed else finding.verdict
+    lines = [f"{_painted(verdict, finding.weight, look)}{subject}"]
     lines += _wrapped(finding.message, look, "  ") if finding.message else []
     lines += _wrapped(waiver_text(finding), look, "  ") if finding.waiver else []
     lines += _evidence(Group((finding,)), look, limit=None)
@@ -38,19 +40,37 @@ def page(finding: Finding, look: Look) -> str:
 
 def _failing(report: Report, look: Look) -> Iterator[str]:
     for group in by_rule(report.failing()):
-        first = group.first
-        yield f"{_painted(first.severity, first.severity, look)}  {first.rule}  ({first.basis})"
-        yield from _wrapped(first.title, look, "  ")
-        for finding in group.findings:
-            subject = f"{finding.subject}: " if finding.subject and finding.subject not in finding.message else ""
-            yield from _wrapped(f"{subject}{finding.message}", look, "  - ")
-        yield from _evidence(group, look, _EVIDENCE_SHOWN)
-        yield from _wrapped(first.fix, look, "  fix: ")
-        for position in first.disagree:
-            yield from _wrapped(position, look, "  authorities disagree: ")
+        yield from _headed(group, group.first.basis, look)
+        yield from _wrapped(group.first.fix, look, "  fix: ")
         settings = dict.fromkeys(setting for finding in group.findings for setting in _settings(finding))
         yield from (line for setting in settings for line in _wrapped(setting, look, "  set: "))
         yield ""
+
+
+def _headed(group: Group, aside: str, look: Look) -> Iterator[str]:
+    """What a group is about and what was seen."""
+    first = group.first
+    yield f"{_painted(first.weight, first.weight, look)}  {first.rule}  ({aside})"
+    yield from _wrapped(first.title, look, "  ")
+    for finding in group.findings:
+        subject = f"{finding.subject}: " if finding.subject and finding.subject not in finding.message else ""
+        yield from _wrapped(f"{subject}{finding.message}", look, "  - ")
+    yield from _evidence(group, look, _EVIDENCE_SHOWN)
+
+
+def _disputed(report: Report, look: Look) -> Iterator[str]:
+    for group in by_rule(report.disputed()):
+        yield from _headed(group, "authorities disagree", look)
+        yield from _positions(group.first.positions, look)
+        yield from _wrapped(group.first.fix, look, "  measure it: ")
+        yield ""
+
+
+def _positions(found: Iterable[Position], look: Look) -> Iterator[str]:
+    """What each authority says, and when it is right."""
+    for position in found:
+        yield from _wrapped(f"{position.says} [{position.source}]", look, "  one says: ")
+        yield from _wrapped(position.decides, look, "    right when: ")
 
 
 def _evidence(group: Group, look: Look, limit: int | None) -> Iterator[str]:
@@ -76,7 +96,7 @@ def _waived(report: Report, look: Look) -> Iterator[str]:
         return
     yield f"{_painted('waived', 'waived', look)}  {len(findings)} {_plural('finding', len(findings))}:"
     for finding in findings:
-        yield from _wrapped(f"{finding.rule} ({finding.severity}): {finding.message}", look, "  - ")
+        yield from _wrapped(f"{finding.rule} ({finding.weight}): {finding.message}", look, "  - ")
         yield from _wrapped(waiver_text(finding), look, "      ")
     yield ""
 

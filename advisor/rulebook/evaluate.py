@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from advisor.inputs import printable
-from advisor.model.finding import Finding, Report, Verdict
+from advisor.model.finding import Finding, Position, Report, Verdict
 from advisor.model.setting import Reason, Setting
 from advisor.model.snapshot import Snapshot
 from advisor.rulebook.language import Expression
@@ -169,7 +169,7 @@ def _finding(rule: Rule, subject: str, run: Run, outcome: _Outcome) -> Finding:
         why=file.why,
         fix=file.fix,
         sources=tuple(file.sources),
-        disagree=tuple(file.disagree),
+        positions=tuple(Position(one.says, one.source, one.decides) for one in file.positions),
         settings=outcome.settings,
         keeps=outcome.keeps,
         condition=rule.condition,

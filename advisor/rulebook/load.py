@@ -14,7 +14,7 @@ from advisor.inputs import printable, read_text
 from advisor.rulebook.examples import wrong_facts
 from advisor.rulebook.language_compiler import nearest
 from advisor.rulebook.rule import Rule, Sections, Wrong, compile_rule
-from advisor.rulebook.schema import Example, RuleFile, SetEntry
+from advisor.rulebook.schema import Example, PositionEntry, RuleFile, SetEntry
 from advisor.rulebook.strict_yaml import Document, Location, parse_yaml
 
 FILE_LIMIT_BYTES = 256 * 1024
@@ -167,6 +167,6 @@ def _words(detail: Mapping[str, Any], location: Location) -> str:
 
 
 def _keys(location: Location) -> list[str]:
-    inner: dict[str, type[BaseModel]] = {"set": SetEntry, "examples": Example}
+    inner: dict[str, type[BaseModel]] = {"set": SetEntry, "positions": PositionEntry, "examples": Example}
     model = inner.get(str(location[0]), RuleFile) if len(location) > 1 else RuleFile
     return [field.alias or name for name, field in model.model_fields.items()]

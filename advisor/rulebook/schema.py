@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from advisor.model.facts import GapState
-from advisor.model.finding import Basis, Severity, Verdict
+from advisor.model.finding import DISPUTED, Basis, Severity, Verdict
 from advisor.model.setting import Risk, Scope, TakesEffect
 
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500, pattern=r"^[^\n]*$")]
@@ -33,6 +33,17 @@ class SetEntry(_Strict):
     scope: Scope = "host"
     only_raise: bool = False
     """The value is a floor: a larger present value stays."""
+
+
+class PositionEntry(_Strict):
+    """What one authority says of a matter on which another says otherwise."""
+
+    says: Line
+    """What it advises, in a few words."""
+    source: Line
+    """Where it says so."""
+    decides: Line
+    """When this position is the right one; reads on after "right when"."""
 
 
 class Example(_Strict):
@@ -80,8 +91,9 @@ class RuleFile(_Strict):
     settle: list[Line] = []
     """What would settle an unknown, when the facts' own reasons do not say it well."""
     sources: Annotated[list[Line], Field(min_length=1)]
-    disagree: list[Line] = []
-    """Positions of authorities that differ, one each."""
+    positions: list[PositionEntry] = []
+    """What authorities that differ say of the same matter, two at least. Then a failure is no fault but a question to
+    be measured: severity ``info``, nothing under ``set``, and ``fix`` says how to measure it."""
     settings: list[SetEntry] = Field([], alias="set")
     examples: list[Example]
 
@@ -91,10 +103,28 @@ class RuleFile(_Strict):
             raise ValueError("a rule on the basis of a field-report is never above severity info")
         if self.severity != "info" and self.unverified:
             raise ValueError("an unverified rule is never above severity info")
+        if self.positions and self.severity != "info":
+            raise ValueError("what authorities disagree about is never above severity info")
+        if self.positions and self.settings:
+            raise ValueError("nothing is set where authorities disagree: a measurement decides; leave out 'set'")
         missing = {"fails", "holds", "unknown"} - self._expected()
         if missing:
             raise ValueError(f"there must be an example of each of fails, holds, unknown; missing: {_words(missing)}")
         return self
+
+    @field_validator("positions")
+    @classmethod
+    def _differing(cls, positions: list[PositionEntry]) -> list[PositionEntry]:
+        if len(positions) == 1:
+            raise ValueError("one position is no disagreement: give two or more, or say it under 'why' or 'ignore'")
+        if len({one.says for one in positions}) < len(positions):
+            raise ValueError("two positions say the same: put their sources into one")
+        return positions
+
+    @property
+    def weight(self) -> str:
+        """The severity of its failures; "disputed" for a rule about what authorities disagree about."""
+        return DISPUTED if self.positions else self.severity
 
     def _expected(self) -> set[str]:
         found: set[str] = set()

@@ -46,7 +46,7 @@ def finding(
 MIXED = Report(
     (
         finding(rule="a/info", severity="info"),
-        finding(rule="b/critical", severity="critical", subject="p0", disagree=("A says 1", "B says 2")),
+        finding(rule="b/critical", severity="critical", subject="p0"),
         finding(rule="b/critical", severity="critical", subject="p1"),
         finding("unknown", "c/unknown", settle=("run as root: /x was denied",), message="cannot be told"),
         finding("unknown", "d/unknown", settle=("run as root: /x was denied", "install ethtool")),
@@ -69,7 +69,6 @@ def test_the_terminal_sees_the_worst_first_and_each_rule_once() -> None:
     assert shown.count("Mend it.") == 2
     assert "- p0: x is 60" in shown
     assert "seen: memory.x = 60 [/proc/sys/vm/x]" in shown
-    assert "authorities disagree: A says 1" in shown
     assert shown.endswith(f"{COUNTS}\n")
 
 
@@ -136,7 +135,6 @@ def test_the_page_for_review_has_every_part() -> None:
         "| `memory.x` | `60` | `/proc/sys/vm/x` |",
         "Why: Because.",
         "Fix: Mend it.",
-        "Authorities disagree; measure on your own job before you decide:\n\n- A says 1\n- B says 2",
         "- https://docs.kernel.org/some_page.html",
         "| `sysctl:vm.x` | `10` | `60` | `memory/bad` | `low` | `now` |",
         "| `sysctl:vm.y` | `10` | `memory/bad` | `already so` |",

@@ -312,7 +312,7 @@ def healthy() -> dict[str, str]:
 
 
 def failing(made: Report) -> set[str]:
-    return {finding.rule for finding in made.failing()}
+    return {finding.rule for finding in (*made.failing(), *made.disputed())}
 
 
 def test_a_healthy_node_gets_no_finding_and_every_rule_can_decide(tmp_path: Path) -> None:
@@ -388,6 +388,12 @@ SYSCTL = "/proc/sys"
                 "/proc/sys/net/ipv4/conf/eth1/arp_ignore": "1\n",
                 "/proc/sys/net/ipv4/conf/eth1/arp_announce": "2\n",
             },
+        ),
+        ("network/busy-polling-on", {f"{SYSCTL}/net/core/busy_poll": "50\n", f"{SYSCTL}/net/core/busy_read": "50\n"}),
+        ("memory/free-memory-floor-set", {"/etc/sysctl.d/90-hpc.conf": "vm.min_free_kbytes = 135168\n"}),
+        (
+            "cpu/idle-states-limited",
+            {f"{CPU}/cpu0/cpuidle/state3/{n}": f"{v}\n" for n, v in (("name", "C6"), ("disable", 1))},
         ),
         ("network/bbr-without-fq", {f"{SYSCTL}/net/ipv4/tcp_congestion_control": "bbr\n"}),
         ("network/half-duplex", {"/sys/class/net/eth0/duplex": "half\n"}),
