@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from advisor.commands._rule_docs import FOLDER, rule_pages
@@ -15,6 +16,7 @@ from advisor.rulebook.schema import rule_schema
 ROOT = Path(__file__).resolve().parent.parent
 
 
+@cache
 def generated() -> Mapping[str, str]:
     """Path below the repository to text, for every generated file."""
     return {
@@ -43,9 +45,8 @@ def _json(document: object) -> str:
 
 def stale() -> list[Path]:
     """Pages of rules that are no more."""
-    return [
-        page for page in sorted((ROOT / FOLDER).rglob("*.md")) if page.relative_to(ROOT).as_posix() not in generated()
-    ]
+    known = generated()
+    return [page for page in sorted((ROOT / FOLDER).rglob("*.md")) if page.relative_to(ROOT).as_posix() not in known]
 
 
 if __name__ == "__main__":
