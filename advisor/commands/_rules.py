@@ -1,6 +1,7 @@
 """Rules as commands use them: the shipped ones and a site's own, loaded, evaluated, and tested by their examples."""
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from advisor.commands._snapshot import derive
@@ -22,8 +23,16 @@ def sections() -> Sections:
 
 def loaded(folders: Sequence[str | Path] = (), shipped: bool = True) -> tuple[Rule, ...]:
     """The shipped rules and those of ``folders``. Raises RuleError with every problem of all of them."""
+    if shipped and not folders:
+        return _shipped()
     every = [*([rules_folder()] if shipped else []), *folders]
     return load_rules(every, sections(), unit_names("targets"))
+
+
+@cache
+def _shipped() -> tuple[Rule, ...]:
+    """The shipped rules, which no command changes."""
+    return load_rules([rules_folder()], sections(), unit_names("targets"))
 
 
 def evaluated(snapshot: Snapshot, folders: Sequence[str | Path] = ()) -> Report:
