@@ -8,7 +8,7 @@ import click
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 _OPTIONS = {
-    "nvidia-smi-xml": "Output of `nvidia-smi -q -x`: fills in what the host does not tell of its GPUs.",
+    "nvidia-smi-xml": "Output of `nvidia-smi -q -x` (or without -x): fills in what the host does not tell of its GPUs.",
     "topo-m": "Output of `nvidia-smi topo -m`: fills in how near GPUs and network cards are.",
     "nccl-topo": "What NCCL_TOPO_DUMP_FILE wrote: fills in how near GPUs and network cards are.",
 }
