@@ -44,12 +44,12 @@ def programs(names: Mapping[str, str]) -> dict[str, bytes | str]:
     for name in names:
         path = str(shutil.which(name))
         files[f"/usr/sbin/{name}"] = Path(path).read_bytes()
-        for library in _libraries(["ldd", path]):
+        for library in libraries(["ldd", path]):
             files[library] = Path(library).read_bytes()
     return files
 
 
-def _libraries(argv: Sequence[str]) -> list[str]:
+def libraries(argv: Sequence[str]) -> list[str]:
     """The files in `ldd`'s answer:
 
     libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f5a3c000000)

@@ -83,7 +83,7 @@ def run(
     hardware: Sequence[str],
     folder: Path,
     payload: str,
-    files: Mapping[str, bytes] | None = None,
+    files: Mapping[str, bytes | str] | None = None,
     kernel_words: Sequence[str] = (),
     timeout: float = 300,
 ) -> Outputs:

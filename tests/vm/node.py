@@ -83,7 +83,7 @@ DISKS = {
 PARTITIONS = ((2048, 24 * MIB // 512), (2048 + 24 * MIB // 512, 32 * MIB // 512))
 """First sector and number of sectors of those of the SCSI disk."""
 
-_ETC = {
+ETC = {
     "passwd": "root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n",
     "group": "root:x:0:\nnogroup:x:65534:\n",
     "hostname": "planted-host\n",
@@ -143,7 +143,7 @@ def files() -> dict[str, bytes]:
         "/payload/collector": script().encode(),
         "/payload/nobody": b'exec su nobody -c "$*"\n',
         "/payload/container": (_HERE / "container.sh").read_bytes(),
-        **{f"/etc/{path}": text.encode() for path, text in _ETC.items()},
+        **{f"/etc/{path}": text.encode() for path, text in ETC.items()},
     }
 
 

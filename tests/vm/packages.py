@@ -56,10 +56,15 @@ def emulator(cache: Path) -> Emulator:
 
 def busybox(cache: Path) -> Path:
     """A busybox that needs no libraries."""
-    root = cache / "busybox"
-    if not (root / "bin/busybox").exists():
-        _apt("dpkg-deb", "-x", str(_fetch("busybox-static", cache / "debs")), str(root))
-    return root / "bin/busybox"
+    return unpacked(cache, "busybox-static") / "bin/busybox"
+
+
+def unpacked(cache: Path, package: str) -> Path:
+    """The folder with the files of a package."""
+    root = cache / package
+    if not (root / "usr").exists():
+        _apt("dpkg-deb", "-x", str(_fetch(package, cache / "debs")), str(root))
+    return root
 
 
 def kernel(cache: Path, names: Sequence[str]) -> Kernel:

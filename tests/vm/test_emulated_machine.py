@@ -84,7 +84,10 @@ def look(snapshot: Snapshot, path: str) -> object:
     return _plain(value)
 
 
-_NAMES = ("name", "address", "pci_address", "number", "index", "point", "key", "page_bytes", "parameter")
+_NAMES = (
+    *("name", "address", "pci_address", "number", "index", "point", "key", "page_bytes", "parameter", "program"),
+    "prefix",
+)
 
 
 def _item(value: object, key: str) -> object:
