@@ -16,7 +16,7 @@ SUFFIX = ".mount"
 class MountUnit(Facts):
     """One mount unit that may hold data."""
 
-    read_from: ClassVar[str] = "/etc/systemd/system/*.mount"
+    read_from: ClassVar[str] = ", ".join(f"{folder}/*{SUFFIX}" for folder in FOLDERS)
     name: str
     point: Annotated[str | None, "where it is mounted"] = None
     fstype: str | None = None
