@@ -1,6 +1,7 @@
 """Texts with expressions in braces: ``"{dev.address} runs on {dev.link_width} lanes"``.
 
 ``{{`` and ``}}`` are braces. ``{x:bytes}`` prints a size, ``{x:cpus}`` a CPU list, ``{x:list}`` items with commas.
+A phrase in double square brackets is left out when a value in it is unknown: ``"GPU {gpu.index}[[ at {gpu.address}]]"``.
 """
 
 import re
@@ -15,6 +16,7 @@ from advisor.rulebook.language_types import Type
 from advisor.rulebook.language_values import PRIVATE, Run, Thing, Unknown
 
 UNKNOWN = "unknown"
+_OPEN, _CLOSE = "[[", "]]"
 _VALUE_LIMIT = 200
 """Characters of one value: facts are as long as the host makes them."""
 _FORMAT = re.compile(r":\s*([a-z]+)\s*$", re.ASCII)
@@ -22,31 +24,51 @@ _LARGEST_SIZE = 2**70
 """Larger numbers of bytes are no sizes and do not fit a float."""
 
 
+Part = str | tuple[Expression, str]
+"""Plain text, or an expression with the name of its format."""
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """What is left out when a value in it is unknown."""
+
+    parts: tuple[Part, ...]
+
+
 @dataclass(frozen=True)
 class Template:
     """A text and the expressions in it."""
 
     text: str
-    parts: tuple[str | tuple[Expression, str], ...]
-    """Plain text, or an expression with the name of its format."""
+    parts: tuple[Part | Phrase, ...]
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
         """The expressions in the braces."""
-        return tuple(part[0] for part in self.parts if not isinstance(part, str))
+        flat = [inner for part in self.parts for inner in (part.parts if isinstance(part, Phrase) else (part,))]
+        return tuple(part[0] for part in flat if not isinstance(part, str))
 
     def filled(self, run: Run) -> str:
         """The text with its values, safe to print on one line. Raises Defective."""
-        return "".join(part if isinstance(part, str) else _printed(part, run) for part in self.parts)
+        return "".join(_filled(part, run) for part in self.parts)
 
 
 def compile_template(text: str, scope: Scope) -> Template:
     """The compiled form of a text. Raises Mistake."""
-    return Template(text, tuple(_parts(text, scope)))
+    parts: list[Part | Phrase] = []
+    start = 0
+    while (opened := text.find(_OPEN, start)) >= 0:
+        closed = text.find(_CLOSE, opened)
+        if closed < 0:
+            raise Mistake(f"this {_OPEN!r} is not closed", opened)
+        parts += _parts(text, start, opened, scope)
+        parts.append(Phrase(tuple(_parts(text, opened + len(_OPEN), closed, scope))))
+        start = closed + len(_CLOSE)
+    return Template(text, (*parts, *_parts(text, start, len(text), scope)))
 
 
-def _parts(text: str, scope: Scope) -> Iterator[str | tuple[Expression, str]]:
-    at = 0
+def _parts(whole: str, start: int, end: int, scope: Scope) -> Iterator[Part]:
+    at, text = start, whole[:end]
     while at < len(text):
         brace = next((i for i in range(at, len(text)) if text[i] in "{}"), len(text))
         if brace > at:
@@ -95,7 +117,19 @@ def _plain(found: Type) -> bool:
     return found.kind not in ("facts", "map", "version")
 
 
-def _printed(part: tuple[Expression, str], run: Run) -> str:
+def _filled(part: Part | Phrase, run: Run) -> str:
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, Phrase):
+        text = _printed(part, run)
+        return UNKNOWN if text is None else text
+    texts = [inner if isinstance(inner, str) else _printed(inner, run) for inner in part.parts]
+    told = [text for text in texts if text is not None]
+    return "".join(told) if len(told) == len(texts) else ""
+
+
+def _printed(part: tuple[Expression, str], run: Run) -> str | None:
+    """The value as text; ``None`` when it is unknown."""
     expression, form = part
     # A run of its own shows which facts this one value rests on.
     own = Run(run.snapshot, run.items)
@@ -103,9 +137,7 @@ def _printed(part: tuple[Expression, str], run: Run) -> str:
     run.seen.update(own.seen)
     if any(evidence.value == PRIVATE for evidence in own.seen.values()):
         return PRIVATE
-    if isinstance(value, Unknown):
-        return UNKNOWN
-    return shown(value, form)
+    return None if isinstance(value, Unknown) else shown(value, form)
 
 
 def shown(value: object, form: str = "") -> str:

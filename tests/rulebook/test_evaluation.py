@@ -198,6 +198,10 @@ def test_the_rules_own_remedy_comes_first() -> None:
         ("{p.kind} {version(p.kind) > version('1')}", "unknown unknown"),
         ("serial {p.serial}", "serial (private)"),
         ("{'a}b'} {\"{\"}", "a}b {"),
+        ("p[[ is a {p.kind}]][[, {p.width} wide]]", "p, 4 wide"),
+        ("p[[ of {p.kind}, {p.width} wide]]", "p"),
+        ("p[[ ]] [one] {p.width}", "p  [one] 4"),
+        ("p[[, serial {p.serial}]]", "p, serial (private)"),
     ],
 )
 def test_a_message_shows_values_as_people_read_them(says: str, message: str) -> None:

@@ -85,6 +85,8 @@ def test_a_rule_is_named_by_its_folder_and_file(tmp_path: Path) -> None:
         ("{disk.name} is", "{disk.nam} is", ":6:14: Disk has no field 'nam'"),
         ("{disk.name} is", "{disk.name:bites} is", ":6:19: there is no format 'bites'"),
         ("{disk.name} is", "{disk.name is", ":6:8: this '{' is not closed"),
+        ("{disk.name} is", "[[{disk.name} is", ":6:8: this '[[' is not closed"),
+        ("{disk.name} is", "[[{disk.name]] is", ":6:10: this '{' is not closed"),
         ("{disk.name} is", "{disk} is", ":6:9: Disk cannot be printed"),
         ("each: disk in block.disks", "each: disk block.disks", ":4:7: it must be 'name in list'"),
         ("each: disk in block.disks", "each: disk in block.discs", ":4:21: Disks has no field 'discs'; did you mean"),

@@ -1,5 +1,7 @@
 """Every shipped rule must pass its own examples and keep the house's promises."""
 
+import re
+
 import pytest
 
 from advisor.commands._rules import failed_examples, loaded, sections
@@ -41,6 +43,14 @@ def test_what_a_rule_sets_can_be_written_and_is_not_forbidden(rule: Rule) -> Non
         target = targets[setting.target]
         assert target.wrong(setting.key, setting.value) is None
         assert denied(setting.target, setting.key, target.text(setting.key, setting.value), "rule") is None
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_a_message_speaks_of_what_is_known_only(rule: Rule) -> None:
+    here = sections()
+    snapshots = [example_snapshot(rule, example, here, derive) for example in rule.file.examples]
+    messages = [f.message for s in snapshots for f in evaluate([rule], s).failing()]
+    assert [text for text in messages if re.search(r"\bunknown\b", text)] == [], "put the phrase in [[ ]]"
 
 
 def settings_of(rule: Rule) -> list[Setting]:

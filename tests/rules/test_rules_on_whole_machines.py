@@ -348,7 +348,7 @@ SYSCTL = "/proc/sys"
         ("memory/memory-errors-uncorrected", {f"{EDAC}/ue_count": "1\n"}),
         ("memory/dirty-limit-during-stalls", {"/proc/pressure/io": SHORT.replace("5.00", "20.00")}),
         ("memory/shm-not-in-memory", {"/proc/self/mountinfo": MOUNTS.replace("/dev/shm", "/mnt")}),
-        ("memory/swapping", {"/proc/pressure/memory": SHORT}),
+        ("memory/tasks-wait-for-memory", {"/proc/pressure/memory": SHORT}),
         (
             "memory/services-memlock-too-small",
             {"/proc/900/limits": re.sub(r"(memory +)unlimited +unlimited", r"\g<1>8388608 8388608 ", SERVICE_LIMITS)},
