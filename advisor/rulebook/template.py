@@ -1,7 +1,7 @@
 """Texts with expressions in braces: ``"{dev.address} runs on {dev.link_width} lanes"``.
 
 ``{{`` and ``}}`` are braces. ``{x:bytes}`` prints a size, ``{x:cpus}`` a CPU list, ``{x:list}`` items with commas.
-A phrase in double square brackets is left out when a value in it is unknown: ``"GPU {gpu.index}[[ at {gpu.address}]]"``.
+A phrase in double square brackets is left out when a value in it is unknown: ``"GPU {g.index}[[ at {g.address}]]"``.
 """
 
 import re
