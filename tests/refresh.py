@@ -12,6 +12,7 @@ from advisor.model.facts import Facts
 from advisor.model.schema import facts_schema
 from advisor.reports._facts_page import Section, facts_page
 from advisor.rulebook.schema import rule_schema
+from tests.readme import readme
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -23,6 +24,7 @@ def generated() -> Mapping[str, str]:
         "schemas/facts-1.json": _json(facts_schema(probe_models())),
         "schemas/rule-1.json": _json(rule_schema()),
         "docs/facts.md": facts_page(sections()),
+        "README.md": readme(),
         **rule_pages(loaded()),
     }
 
