@@ -19,28 +19,42 @@ _Command = TypeVar("_Command", bound=Callable[..., object])
 
 
 @dataclass(frozen=True)
-class Batches:
-    """What the operator says of the batches that loader workers make."""
+class Sizes:
+    """What the operator says of the batches that loader workers make, and of the files the job reads and writes."""
 
     prefetch_factor: int = PREFETCH_FACTOR
     batch_bytes: int | None = None
+    data_file_bytes: int | None = None
+    checkpoint_bytes: int | None = None
 
 
-NOT_TOLD = Batches()
+NOT_TOLD = Sizes()
 
 
 def job_options(command: _Command) -> _Command:
     """Adds the options that say what the job is: ``--ranks``, ``--workers``, ``--bound``, ``--data``, ....
 
-    The command gets ``batches`` for ``--prefetch-factor`` and ``--batch-bytes``.
+    The command gets ``sizes`` for ``--prefetch-factor`` and the options that end in ``-bytes``.
     """
 
     @functools.wraps(command)
-    def with_batches(*arguments: Any, prefetch_factor: int, batch_bytes: int | None, **options: Any) -> object:
-        return command(*arguments, batches=Batches(prefetch_factor, batch_bytes), **options)
+    def with_sizes(
+        *arguments: Any,
+        prefetch_factor: int,
+        batch_bytes: int | None,
+        data_file_bytes: int | None,
+        checkpoint_bytes: int | None,
+        **options: Any,
+    ) -> object:
+        sizes = Sizes(prefetch_factor, batch_bytes, data_file_bytes, checkpoint_bytes)
+        return command(*arguments, sizes=sizes, **options)
 
     size = click.IntRange(1, 1 << 50)
-    click.option("--batch-bytes", type=size, metavar="N", help="Bytes of a batch of one rank.")(with_batches)
+    told = "Bytes of one checkpoint, all that this node writes of it."
+    click.option("--checkpoint-bytes", type=size, metavar="N", help=told)(with_sizes)
+    told = "Bytes of a usual file of the data set that is read from front to back."
+    click.option("--data-file-bytes", type=size, metavar="N", help=told)(with_sizes)
+    click.option("--batch-bytes", type=size, metavar="N", help="Bytes of a batch of one rank.")(with_sizes)
     click.option(
         "--prefetch-factor",
         type=click.IntRange(1, 65536),
@@ -48,8 +62,8 @@ def job_options(command: _Command) -> _Command:
         show_default=True,
         metavar="N",
         help="Batches that each worker makes in advance.",
-    )(with_batches)
-    return _options(with_batches)  # type: ignore[return-value]
+    )(with_sizes)
+    return _options(with_sizes)  # type: ignore[return-value]
 
 
 def _options(command: Callable[..., object]) -> Callable[..., object]:
@@ -81,13 +95,14 @@ def job_told(
     checkpoints: str | None = None,
     workers: int | None = None,
     bound: bool | None = None,
-    batches: Batches = NOT_TOLD,
+    sizes: Sizes = NOT_TOLD,
 ) -> Job:
     """The job that the options of `job_options` tell. Raises InputError for a path that cannot be meant."""
     here = snapshot.source.kind == "live"
     job = job_of(snapshot, ranks, _path("--data", data, here), _path("--checkpoints", checkpoints, here))
-    told = {"workers": workers, "bound": bound, "batch_bytes": batches.batch_bytes}
-    told["prefetch_factor"] = batches.prefetch_factor if workers else None
+    told = {"workers": workers, "bound": bound, "batch_bytes": sizes.batch_bytes}
+    told |= {"data_file_bytes": sizes.data_file_bytes, "checkpoint_bytes": sizes.checkpoint_bytes}
+    told["prefetch_factor"] = sizes.prefetch_factor if workers else None
     return job.model_copy(update=told)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 from advisor.commands._given import given_options
-from advisor.commands._job import Batches, job_options, job_told
+from advisor.commands._job import Sizes, job_options, job_told
 from advisor.commands._options import no_second_reading, sample_option
 from advisor.commands._waivers import after_waivers, read_waivers, waivers_option
 from advisor.discover import unit_names
@@ -42,7 +42,7 @@ def command(
     bound: bool | None,
     data: str | None,
     checkpoints: str | None,
-    batches: Batches,
+    sizes: Sizes,
     rules: Sequence[str],
     waivers: str | None,
     form: str,
@@ -63,7 +63,7 @@ def command(
 
     every, accepted = loaded(rules), read_waivers(waivers)  # what is wrong in them is told before the host is read
     snapshot, defects = snapshot_from(root, facts, given, sample=sample)
-    snapshot = derive(snapshot, job_told(snapshot, ranks, data, checkpoints, workers, bound, batches))
+    snapshot = derive(snapshot, job_told(snapshot, ranks, data, checkpoints, workers, bound, sizes))
     report = after_waivers(evaluate(every, snapshot), accepted, rules)
     if not quiet:
         click.echo(unit("reports", form).text(report, snapshot, None, look_at(no_color)), nl=False)

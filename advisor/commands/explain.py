@@ -6,7 +6,7 @@ from typing import NoReturn
 import click
 
 from advisor.commands._given import given_options
-from advisor.commands._job import Batches, job_options, job_told
+from advisor.commands._job import Sizes, job_options, job_told
 from advisor.commands._pages import Explained, Key
 from advisor.derived.configured import Configuration, Configured, setting_of
 from advisor.model.snapshot import Snapshot
@@ -33,7 +33,7 @@ def command(
     bound: bool | None,
     data: str | None,
     checkpoints: str | None,
-    batches: Batches,
+    sizes: Sizes,
     rules: Sequence[str],
     form: str,
     quiet: bool,
@@ -54,7 +54,7 @@ def command(
     every = loaded(rules)
     named = _named(name, every)
     snapshot, _ = snapshot_from(root, facts, given)
-    snapshot = derive(snapshot, job_told(snapshot, ranks, data, checkpoints, workers, bound, batches))
+    snapshot = derive(snapshot, job_told(snapshot, ranks, data, checkpoints, workers, bound, sizes))
     about, target = named or ([], _on_this_host(name, snapshot) or _refused(name, every))
     explained = _explained(about, target, snapshot)
     if not quiet:

@@ -7,7 +7,7 @@ import click
 
 from advisor.commands._assemble import TUNING_FILE, asked_by, assemble, earlier_measurement
 from advisor.commands._given import given_options
-from advisor.commands._job import Batches, job_options, job_told
+from advisor.commands._job import Sizes, job_options, job_told
 from advisor.commands._rules import evaluated
 from advisor.commands._snapshot import derive, snapshot_from
 from advisor.commands._waivers import after_waivers, read_waivers, waivers_option
@@ -45,7 +45,7 @@ def command(
     bound: bool | None,
     data: str | None,
     checkpoints: str | None,
-    batches: Batches,
+    sizes: Sizes,
     wishes: Sequence[str],
     rules: Sequence[str],
     waivers: str | None,
@@ -62,7 +62,7 @@ def command(
     own = [requested(wish, targets) for wish in wishes]
     accepted = read_waivers(waivers)
     snapshot, defects = snapshot_from(root, facts, given)
-    snapshot = derive(snapshot, job_told(snapshot, ranks, data, checkpoints, workers, bound, batches))
+    snapshot = derive(snapshot, job_told(snapshot, ranks, data, checkpoints, workers, bound, sizes))
     report, measured = after_waivers(evaluated(snapshot, rules), accepted, rules), earlier_measurement(out)
     made = plan([*asked_by(report, snapshot), *measured.settings, *own], snapshot, targets)
     written = assemble(

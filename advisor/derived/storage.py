@@ -1,12 +1,22 @@
 """What the data set and the checkpoints lie on: mount, file system, and the devices below it down to hardware."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
+from advisor.derived._redundancy import survives
 from advisor.model.facts import Facts, Volatile, evidence_path
 from advisor.model.job import Job
 from advisor.probes.block import Block, BlockDevice
 from advisor.probes.mounts import Mount, Mounts, OtherMount
+from advisor.probes.raid import Raid
+
+_RAM_DISKS = ("/dev/zram", "/dev/ram")
+_OWN_REDUNDANCY = ("btrfs", "bcachefs", "zfs")
+"""File systems that may keep copies on several devices, which no mount says."""
+_LVM_PART = re.compile(r"(?:--|[^-])+-(?:--|[^-])+-(tpool|cow|real)")
+"""Third parts of names are LVM's own; it doubles the dashes in names of groups and volumes."""
+_LVM_PARTS = {"tpool": " thin pool", "cow": " snapshot", "real": " snapshot origin"}
 
 
 class Place(Facts):
@@ -15,7 +25,9 @@ class Place(Facts):
     path: Annotated[str, "the path asked for"]
     point: Annotated[str | None, "mount point"] = None
     fstype: Annotated[str | None, "file system"] = None
-    kind: Annotated[str | None, "local, network, memory, overlay, fuse, automount or other"] = None
+    kind: Annotated[str | None, "local, network, memory (RAM disks too), overlay, fuse, automount or other"] = None
+    family: Annotated[str | None, "what serves it: nfs, ceph, lustre, object store ...; as of the mount"] = None
+    source: Annotated[str | None, "device, data set or label"] = None
     options: Annotated[dict[str, str] | None, "of the mount"] = None
     read_only: bool | None = None
     available_bytes: Annotated[int | None, Volatile(), "free for this user"] = None
@@ -24,7 +36,8 @@ class Place(Facts):
         tuple[str, ...] | None, "block devices from the mounted one down to the drives; none: no block device"
     ] = None
     layers: Annotated[
-        tuple[str, ...] | None, "what each of devices is: partition, md raid0, dm LVM, nvme, scsi, virtio ..."
+        tuple[str, ...] | None,
+        "what each of devices is: partition, md raid0, dm LVM, dm LVM thin pool, dm CRYPT, nvme, scsi, virtio ...",
     ] = None
     top: Annotated[
         str | None, "the whole device that is mounted, or has the mounted partition: read-ahead counts here"
@@ -34,6 +47,9 @@ class Place(Facts):
     rotational: Annotated[bool | None, "some physical drive has rotating disks"] = None
     pci_addresses: Annotated[tuple[str, ...] | None, "of the drives or their controllers"] = None
     numa_nodes: Annotated[tuple[int, ...] | None, "of the drives"] = None
+    redundant: Annotated[
+        bool | None, "any one drive may fail and nothing is lost; none: not told, as of networks and virtual disks"
+    ] = None
 
 
 class Storage(Facts):
@@ -43,12 +59,12 @@ class Storage(Facts):
     output: Annotated[Place | None, "of the checkpoints"] = None
 
 
-def derive(job: Job, mounts: Mounts, block: Block | None) -> Storage:
+def derive(job: Job, mounts: Mounts, block: Block | None, raid: Raid | None = None) -> Storage:
     """What the paths of ``job`` lie on."""
     return Storage(
         origin=mounts.origin,
-        data=_place(job.data_path, mounts, block),
-        output=_place(job.output_path, mounts, block),
+        data=_place(job.data_path, mounts, block, raid),
+        output=_place(job.output_path, mounts, block, raid),
         origins={
             "data": evidence_path(job, "data_path") if job.data_path is None else mounts.origin,
             "output": evidence_path(job, "output_path") if job.output_path is None else mounts.origin,
@@ -56,7 +72,7 @@ def derive(job: Job, mounts: Mounts, block: Block | None) -> Storage:
     )
 
 
-def _place(path: str | None, mounts: Mounts, block: Block | None) -> Place | None:
+def _place(path: str | None, mounts: Mounts, block: Block | None, raid: Raid | None) -> Place | None:
     if path is None or mounts.mounts is None:
         return None
     mount = mount_of(path, (*mounts.mounts, *(mounts.others or ())))
@@ -69,12 +85,14 @@ def _place(path: str | None, mounts: Mounts, block: Block | None) -> Place | Non
         path=path,
         point=mount.point,
         fstype=mount.fstype,
-        kind=mount.kind,
+        kind="memory" if (mount.source or "").startswith(_RAM_DISKS) else mount.kind,
+        family=mount.family,
+        source=mount.source,
         options=mount.options,
         read_only=mount.read_only,
         available_bytes=mount.available_bytes,
         size_bytes=mount.size_bytes,
-        **_devices(mount, block),
+        **_devices(mount, block, raid),
     )
 
 
@@ -84,7 +102,7 @@ def mount_of(path: str, mounts: Sequence[Mount | OtherMount]) -> Mount | OtherMo
     return max(above, key=lambda mount: len(mount.point), default=None)
 
 
-def _devices(mount: Mount, block: Block | None) -> dict[str, Any]:
+def _devices(mount: Mount, block: Block | None, raid: Raid | None) -> dict[str, Any]:
     """The block devices below a mount."""
     if mount.kind in ("network", "memory", "automount"):
         far = mount.kind == "network"
@@ -116,6 +134,7 @@ def _devices(mount: Mount, block: Block | None) -> dict[str, Any]:
         "rotational": None if not spinning or None in spinning else any(spinning),
         "pci_addresses": tuple(sorted({drive.pci_address for drive in drives if drive.pci_address})),
         "numa_nodes": _nodes(drives),
+        "redundant": None if mount.fstype in _OWN_REDUNDANCY else survives(start, block, raid),
         "origins": {
             "top": top.origin,
             "read_ahead_bytes": f"{top.origin}/queue/read_ahead_kb",
@@ -135,8 +154,15 @@ def _layer(name: str, by_name: Mapping[str, BlockDevice], levels: Mapping[str, s
     if name not in by_name:
         return "partition"
     device = by_name[name]
-    more = levels.get(name) if device.kind == "md" else device.dm_kind if device.kind == "dm" else None
+    more = levels.get(name) if device.kind == "md" else _maker(device) if device.kind == "dm" else None
     return f"{device.kind} {more}" if more else device.kind
+
+
+def _maker(device: BlockDevice) -> str | None:
+    """Who made a device mapper device; LVM's with what part of a volume it is."""
+    found = _LVM_PART.fullmatch(device.dm_name or "") if device.dm_kind == "LVM" else None
+    part = _LVM_PARTS[found[1]] if found else ""
+    return f"{device.dm_kind}{part}" if device.dm_kind else None
 
 
 def _names(devices: Sequence[BlockDevice]) -> tuple[dict[str, BlockDevice], dict[str, str]]:

@@ -19,6 +19,8 @@ class Job(Facts):
             "bound": "--bound",
             "data_path": "--data",
             "output_path": "--checkpoints",
+            "data_file_bytes": "--data-file-bytes",
+            "checkpoint_bytes": "--checkpoint-bytes",
         }
     )
     ranks: int | None = None
@@ -33,3 +35,5 @@ class Job(Facts):
     """Absolute path of the data set on the host, links resolved."""
     output_path: str | None = None
     """Absolute path that checkpoints go to, links resolved."""
+    data_file_bytes: Annotated[int | None, "a usual file of the data set that is read from front to back"] = None
+    checkpoint_bytes: Annotated[int | None, "one checkpoint, all that this node writes of it"] = None

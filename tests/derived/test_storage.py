@@ -173,3 +173,29 @@ def test_read_ahead_of_a_network_file_system_is_its_own() -> None:
     mount = Mount(point="/n", fstype="nfs4", kind="network", read_ahead_bytes=131072, origins={"read_ahead_bytes": bdi})
     found = place("/n/x", table=MOUNTS.model_copy(update={"mounts": (mount,)}))
     assert (found.read_ahead_bytes, evidence_path(found, "read_ahead_bytes")) == (131072, bdi)
+
+
+def test_parts_of_volumes_are_told_by_their_names() -> None:
+    names = (("dm-1", "vg-pool-tpool"), ("dm-2", "vg-home-real"), ("dm-3", "vg-home-cow"), ("dm-4", "vg-tpool"))
+    parts = tuple(BlockDevice(name=name, kind="dm", dm_name=dm, dm_kind="LVM", slaves=()) for name, dm in names)
+    top = BlockDevice(
+        name="dm-0", kind="dm", number="253:0", dm_name="x", dm_kind="CRYPT", slaves=tuple(name for name, _ in names)
+    )
+    found = place("/data", Block(devices=(top, *parts)))
+    kinds = ("dm LVM thin pool", "dm LVM snapshot origin", "dm LVM snapshot", "dm LVM")
+    assert found.layers == ("dm CRYPT", *kinds)
+
+
+def test_a_file_system_on_a_ram_disk_is_memory() -> None:
+    mount = Mount(point="/r", fstype="ext4", kind="local", source="/dev/zram1", device="252:1")
+    assert place("/r/x", table=MOUNTS.model_copy(update={"mounts": (mount,)})).kind == "memory"
+
+
+def test_what_keeps_copies_itself_is_not_judged_by_its_device() -> None:
+    kept = [place("/home", table=_root(fstype)).redundant for fstype in ("ext4", "btrfs")]
+    assert kept == [False, None]
+
+
+def _root(fstype: str) -> Mounts:
+    mount = Mount(point="/", fstype=fstype, kind="local", source="/dev/nvme0n1p2", device="259:2")
+    return MOUNTS.model_copy(update={"mounts": (mount,)})
