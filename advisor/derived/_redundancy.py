@@ -6,6 +6,8 @@ from advisor.probes.block import Block, BlockDevice
 from advisor.probes.raid import Raid
 
 _KEEP = ("raid1", "raid4", "raid5", "raid6", "raid10", "raid50", "raid60", "mirror")
+_FAR_MODELS = ("Amazon Elastic Block Store", "MSFT NVMe Accelerator", "nvme_card-pd", "PersistentDisk")
+"""Network volumes of clouds that look like NVMe drives, to bare-metal instances too."""
 _SPREAD = ("raid0", "linear", "striped", "thin", "thin-pool", "cache", "jbod")
 """As safe as what it is made of."""
 
@@ -18,24 +20,28 @@ def survives(name: str, block: Block, raid: Raid | None, passed: frozenset[str] 
     below = [survives(one, block, raid, passed | {device.name}) for one in device.slaves or ()]
     levels = _levels(device, block, raid)
     if levels:
-        return _all([_of_level(level, below) for level in levels])
+        # What a controller spreads over its disks has nothing below it here.
+        beneath = _all(below) if below else None if device.kind in ("md", "dm") else False
+        return _all([_of_level(level, beneath) for level in levels])
     if device.kind == "md" or (device.dm_kind == "LVM" and len(below) > 1):
         # Copies, stripes or one after the other: only that all keep their data settles it.
         return True if _all(below) else None
-    return _all(below) if below else False if device.physical else None
+    return _all(below) if below else False if device.physical and not _is_far(device) else None
+
+
+def _is_far(device: BlockDevice) -> bool:
+    return (device.model or "").startswith(_FAR_MODELS)
 
 
 def _is_on(name: str, device: BlockDevice) -> bool:
     return name == device.name or any(name == part.name for part in device.partitions or ())
 
 
-def _of_level(level: str | None, below: Sequence[bool | None]) -> bool | None:
-    if level is None:
-        return None
-    if level.partition("_")[0] in _KEEP:
-        return True
-    # What a controller spreads over its disks has nothing below it.
-    return (_all(below) if below else False) if level in _SPREAD else None
+def _of_level(level: str | None, beneath: bool | None) -> bool | None:
+    """What a level makes of what lies beneath it."""
+    if level is None or level.partition("_")[0] in _KEEP:
+        return None if level is None else True
+    return beneath if level in _SPREAD else None
 
 
 def _levels(device: BlockDevice, block: Block, raid: Raid | None) -> list[str | None]:

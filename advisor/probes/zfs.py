@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 from advisor.host.base import Host, Output, command_origin
 from advisor.host.fields import read_fields
-from advisor.model.facts import Facts, File, Seen, Volatile
+from advisor.model.facts import Counter, Facts, File, Seen, Volatile
 from advisor.probes._collected import Collected
 from advisor.probes._mountinfo import read_mountinfo
 
@@ -56,7 +56,7 @@ class Zfs(Facts):
     arc_target_bytes: Annotated[int | None, Volatile(), "what it grows or shrinks to (c)"] = None
     arc_hits: Annotated[int | None, Volatile(), "since the module was loaded"] = None
     arc_misses: Annotated[int | None, Volatile()] = None
-    arc_throttles: Annotated[int | None, Volatile(), "writes held back for lack of memory"] = None
+    arc_throttles: Annotated[int | None, Counter(), "writes held back for lack of memory"] = None
     data_sets: Annotated[tuple[DataSet, ...] | None, "those that are mounted, by name"] = None
 
 

@@ -41,6 +41,7 @@ def volume(kinds: tuple[str, ...] | None, members: tuple[str, ...] = BOTH, maker
         ("md0", array("raid0"), False),
         ("md0", array("linear"), False),
         ("md0", array("raid0", ("vda",)), None),
+        ("md0", array("raid0", ()), None),
         ("md0", array("container"), None),
         ("md0", array(None), None),
         ("md0", array("raid1").model_copy(update={"md": None}), None),
@@ -77,6 +78,11 @@ def test_a_controllers_drive_is_as_safe_as_its_level(level: str | None, expected
 
 def test_a_disk_that_may_be_a_controllers_is_not_known() -> None:
     assert survives("sda", Block(devices=(CONTROLLERS,)), Raid(controllers=())) is None
+
+
+def test_a_clouds_network_volume_is_not_a_drive() -> None:
+    volume = BlockDevice(name="nvme0n1", kind="nvme", physical=True, model="Amazon Elastic Block Store", slaves=())
+    assert survives("nvme0n1", Block(devices=(volume,)), None) is None
 
 
 def test_devices_made_of_each_other_end() -> None:
