@@ -17,6 +17,8 @@ from advisor.probes._mount_units import FOLDERS as UNIT_FOLDERS
 from advisor.probes._mount_units import SUFFIX, MountUnit, read_units
 from advisor.probes._mountinfo import MOUNTINFO, MountLine, plain, read_mountinfo
 from advisor.probes._mountstats import MOUNTSTATS, NfsUse, read_mountstats
+from advisor.probes._nfs_route import interface_to, server_of
+from advisor.probes.ip import ROUTES, ROUTES_LIMIT_BYTES, Route, parse_routes
 
 FSTAB = "/etc/fstab"
 BDI = "/sys/class/bdi"
@@ -60,6 +62,9 @@ class Mount(Facts):
     nfs_version: Annotated[str | None, "3, 4.0, 4.1, 4.2"] = None
     nfs_protocol: Annotated[str | None, "tcp, rdma, udp"] = None
     nfs_connections: Annotated[int | None, "nconnect; 1 when not printed"] = None
+    nfs_interface: Annotated[
+        str | None, "network interface that leads to the server, by the main routing table; IPv4 only"
+    ] = None
     nfs_soft: Annotated[bool | None, "soft or softerr: gives up with an error when the server is silent"] = None
     nfs_read_bytes: Annotated[int | None, "rsize, negotiated"] = None
     nfs_write_bytes: Annotated[int | None, "wsize, negotiated"] = None
@@ -90,6 +95,8 @@ class FstabEntry(Facts):
     source: str | None = None
     remote: Annotated[str | None, Private(), "server and path of a network file system"] = None
     options: Annotated[dict[str, str] | None, "flags have an empty value; credentials left out"] = None
+    nfs_read_bytes: Annotated[int | None, "rsize, where one is asked for"] = None
+    nfs_write_bytes: Annotated[int | None, "wsize, where one is asked for"] = None
 
 
 class OtherMount(Facts):
@@ -114,7 +121,7 @@ class Mounts(Facts):
 
 COLLECTED = Collected(
     files=("/etc/fstab",),
-    large_files=(MOUNTSTATS,),
+    large_files=(MOUNTSTATS, ROUTES),
     folders=((BDI, "*"), (f"{BDI}/*", "read_ahead_kb"), *((folder, f"*{SUFFIX}") for folder in UNIT_FOLDERS)),
 )
 
@@ -128,14 +135,16 @@ def read(host: Host) -> Mounts:
     units = read_units(host)
     if lines is None:
         return Mounts(origin=MOUNTINFO, fstab=entries, units=units, origins=origins)
-    uses = read_mountstats(host) if any(line.fstype in _NFS for line in lines) else {}
+    has_nfs = any(line.fstype in _NFS for line in lines)
+    uses = read_mountstats(host) if has_nfs else {}
+    routes = parse_routes(host.text(ROUTES, ROUTES_LIMIT_BYTES) or "") if has_nfs else None
     listed, others = [], []
     for line in sorted(reachable(lines), key=lambda line: line.point):
         kind = kind_of(line.fstype)
         if kind is None or is_passing(line.point, kind):
             others.append(OtherMount(origin=MOUNTINFO, point=line.point, fstype=line.fstype))
         else:
-            listed.append(_mount(host, line, kind, uses.get(line.point)))
+            listed.append(_mount(host, line, kind, uses.get(line.point), routes or ()))
     return Mounts(
         origin=MOUNTINFO, mounts=tuple(listed), others=tuple(others), fstab=entries, units=units, origins=origins
     )
@@ -169,10 +178,11 @@ def _is_in(line: MountLine, outer: MountLine, by_number: Mapping[int, MountLine]
     return False
 
 
-def _mount(host: Host, line: MountLine, kind: str, use: NfsUse | None) -> Mount:
+def _mount(host: Host, line: MountLine, kind: str, use: NfsUse | None, routes: Sequence[Route]) -> Mount:
     options = kept_options((*line.super_options, *line.options))
     far = is_remote(line.source, kind)
     served = nfs_facts(options) if line.fstype in _NFS else ceph_facts(options) if line.fstype == "ceph" else {}
+    server = server_of(line.super_options) if line.fstype in _NFS else None
     read_only = "ro" in line.options or "ro" in line.super_options
     options.pop("rw" if read_only else "ro", None)
     return Mount(
@@ -190,9 +200,14 @@ def _mount(host: Host, line: MountLine, kind: str, use: NfsUse | None) -> Mount:
         **_use(host, line, kind),
         **served,
         nfs_use=use,
+        nfs_interface=None if server is None else interface_to(server, routes),
         read_ahead_bytes=_read_ahead(host, line, kind),
         origins=dict.fromkeys(_USE, line.point)
-        | {"nfs_use": MOUNTSTATS, "read_ahead_bytes": f"{BDI}/{line.device}/{_READ_AHEAD.name}"},
+        | {
+            "nfs_use": MOUNTSTATS,
+            "nfs_interface": ROUTES,
+            "read_ahead_bytes": f"{BDI}/{line.device}/{_READ_AHEAD.name}",
+        },
     )
 
 
@@ -268,6 +283,8 @@ def _entry(number: int, words: list[str]) -> FstabEntry:
     kind = kind_of(words[2]) or "other"
     source = plain(words[0])
     far = is_remote(source, kind)
+    options = kept_options(words[3].split(",") if len(words) > 3 else ())
+    nfs = options if words[2] in _NFS else {}
     return FstabEntry(
         origin=FSTAB,
         line=number,
@@ -276,5 +293,7 @@ def _entry(number: int, words: list[str]) -> FstabEntry:
         kind=kind,
         source=None if far else source,
         remote=source if far else None,
-        options=kept_options(words[3].split(",") if len(words) > 3 else ()),
+        options=options,
+        nfs_read_bytes=_number(nfs, "rsize", None),
+        nfs_write_bytes=_number(nfs, "wsize", None),
     )
