@@ -7,6 +7,7 @@ AdvisorError                  the root; carries the exit status
 │   ├── TemplateError         a template
 │   └── WorkloadError         a workload path, module or factory
 ├── ConflictError             two settings of equal rank disagree (exit 3)
+├── ApplyError                the host cannot be changed, or not be put back (exit 3)
 ├── BusyError                 the node is doing somebody else's work (exit 3)
 └── Interrupted               Ctrl-C, after everything was put in order (exit 130)
 
@@ -44,6 +45,10 @@ class WorkloadError(InputError):
 
 class ConflictError(AdvisorError):
     """Two settings of the same rank want different values for one key."""
+
+
+class ApplyError(AdvisorError):
+    """Files could not be installed or put back; says in which state the host is."""
 
 
 class BusyError(AdvisorError):
