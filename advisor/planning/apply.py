@@ -18,6 +18,8 @@ from advisor.planning.journal import FileState
 
 _LIMIT_BYTES = 16 * 1024 * 1024
 """No file of ours comes near to it, and the journal holds but a few of them."""
+_VALUE_BYTES = 4096
+"""The kernel makes room for all that is asked for, and refuses more than it has."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER_MODE = 0o755
 _JOURNAL_MODE = 0o600
@@ -140,12 +142,10 @@ class Tree:
     def unlink(self, path: str) -> None:
         """Removes a file if it is there."""
         with self._in(path) as (folder, name):
-            if folder is None:
+            if folder is None or not _is_there(name, folder):
                 return
-            with suppress(FileNotFoundError):
-                os.stat(name, dir_fd=folder, follow_symlinks=False)
-                self.step(f"unlink {path}")
-                os.unlink(name, dir_fd=folder)
+            self.step(f"unlink {path}")
+            os.unlink(name, dir_fd=folder)
 
     def mkdir(self, path: str) -> None:
         """Makes a folder."""
@@ -160,7 +160,7 @@ class Tree:
     def rmdir(self, path: str) -> None:
         """Removes a folder unless something is in it."""
         with self._in(path) as (folder, name):
-            if folder is None:
+            if folder is None or not _is_there(name, folder):
                 return
             self.step(f"rmdir {path}")
             try:
@@ -216,6 +216,15 @@ class Tree:
         return at
 
 
+def _is_there(name: str, folder: int) -> bool:
+    """Asked first, for a read-only file system refuses to remove what is not there."""
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def _is_full(error: OSError) -> bool:
     return isinstance(error.filename, str) and error.filename.startswith("/")
 
@@ -263,10 +272,15 @@ class Kernel:
     def read(self, path: str) -> str | None:
         """The value, one blank between words, of a choice the word in brackets; ``None`` when there is none."""
         try:
-            with open(self._checked(path), encoding="utf-8", errors="replace") as stream:
-                text = " ".join(stream.read(_LIMIT_BYTES).split())
+            descriptor = os.open(self._checked(path), os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return None
+        try:
+            text = " ".join(os.read(descriptor, _VALUE_BYTES).decode("utf-8", "replace").split())
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
         chosen = _CHOICE.search(text)
         return chosen[1] if chosen else text
 

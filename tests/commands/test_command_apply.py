@@ -1,0 +1,182 @@
+"""`advisor apply` and `advisor rollback`, whole, on the root of another system."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from advisor.cli import run
+from tests.outs import FILES, LIMITS, MODPROBE, SYSCTL, sysctl_text, write_generated
+from tests.planning.sites import install, killed_at, looks, machine, site
+
+
+class Place:
+    """An OUT and the root of a system, and the commands on them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.out = machine(folder / "root"), write_generated(folder / "out", further={"job/env.sh": "A=1\n"})
+
+    def apply(self, *more: str) -> int:
+        return run(["apply", str(self.out), "--target-root", str(self.root), *more])
+
+    def rollback(self, *more: str) -> int:
+        return run(["rollback", "--target-root", str(self.root), *more])
+
+    def verify(self) -> int:
+        return run(["verify", str(self.out), "--root", str(self.root)])
+
+    def text(self, path: str) -> str:
+        return (self.root / path.lstrip("/")).read_text()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_apply_verify_rollback(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    before = looks(place.root)
+    assert place.apply("--yes") == 0
+    assert {path: place.text(path) for path in FILES} == FILES
+    assert not (place.root / "job").exists()
+    capsys.readouterr()
+    assert place.verify() == 3  # a tree without /proc tells no value in force
+    assert "limits:*/soft/memlock=unlimited: it counts at the next login" in capsys.readouterr().out
+    assert place.rollback("--yes") == 0
+    assert looks(place.root) == before
+    assert place.rollback("--yes") == 0
+    assert capsys.readouterr().out.endswith("nothing to change\n")
+
+
+def test_a_dry_run_shows_all_and_changes_nothing(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    before = looks(place.root.parent)
+    assert place.apply("--dry-run") == 0
+    out = capsys.readouterr().out
+    assert "--- /etc/sysctl.d/90-advisor.conf\n+++ /etc/sysctl.d/90-advisor.conf\n" in out
+    assert "-vm.swappiness = 3\n" in out
+    assert "+vm.swappiness = 10\n" in out
+    assert "sysctl:vm.swappiness=10 (risk: low): counts at the next boot" in out
+    assert "modprobe:nvme_core.multipath=N: counts when the module is loaded anew: after a reboot" in out
+    assert looks(place.root.parent) == before
+    assert place.rollback("--dry-run") == 0
+    assert looks(place.root.parent) == before
+
+
+def test_nobody_to_ask_is_refused(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    before = looks(place.root)
+    assert (place.apply(), place.rollback()) == (2, 2)
+    assert capsys.readouterr().err.count("give --yes") == 2
+    assert looks(place.root) == before
+
+
+def test_json_says_what_was_done(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    assert place.apply("--yes", "--format", "json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["schema_version"], told["done"], told["live"], told["notes"]) == (1, True, [], [])
+    assert told["files"] == [
+        {"action": "add", "path": MODPROBE},
+        {"action": "add", "path": LIMITS},
+        {"action": "replace", "path": SYSCTL},
+    ]
+    assert place.rollback("--yes", "--format", "json", "--quiet") == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_what_is_generated_no_more_is_taken_away(place: Place) -> None:
+    before = looks(place.root)
+    assert place.apply("--yes") == 0
+    write_generated(place.out, {LIMITS: FILES[LIMITS]})
+    assert place.apply("--yes") == 0
+    assert (place.root / SYSCTL.lstrip("/")).read_bytes() == b"vm.swappiness = 3\n\xff"
+    assert not (place.root / MODPROBE.lstrip("/")).exists()
+    assert place.rollback("--yes") == 0
+    assert looks(place.root) == before
+
+
+def test_what_was_changed_by_hand_stops_apply_and_stays(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    assert place.apply("--yes") == 0
+    (place.root / SYSCTL.lstrip("/")).write_text("vm.swappiness = 99\n")
+    mine = looks(place.root)
+    write_generated(place.out, {SYSCTL: sysctl_text(20)})
+    assert place.apply("--yes") == 3
+    assert "was changed by hand since advisor installed it" in capsys.readouterr().err
+    assert looks(place.root) == mine
+    assert place.rollback("--yes") == 3
+    assert "is left as it is" in capsys.readouterr().err
+    assert place.text(SYSCTL) == "vm.swappiness = 99\n"
+    assert not (place.root / LIMITS.lstrip("/")).exists()
+
+
+@pytest.mark.parametrize("name", ["10-site.conf", "99-site.conf"])
+def test_what_the_operator_set_meanwhile_stands(place: Place, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (place.root / "etc/sysctl.d" / name).write_text("vm.swappiness = 1\n")
+    before = looks(place.root)
+    assert place.apply("--yes") == 3
+    assert f"set to 1 by /etc/sysctl.d/{name}:1, which stands" in capsys.readouterr().err
+    assert looks(place.root) == before
+    (place.root / "etc/sysctl.d" / name).write_text("vm/swappiness=10\n")
+    assert place.apply("--yes") == 0
+
+
+def test_a_run_that_was_cut_off_is_put_in_order(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    before = looks(place.root)
+    assert killed_at(20, lambda step: install(site(place.root, step)))
+    assert place.apply("--dry-run") == 3
+    assert "advisor rollback puts that in order" in capsys.readouterr().err
+    assert place.rollback("--yes") == 0
+    assert "an earlier run was cut off; what it had done was turned back" in capsys.readouterr().err
+    assert looks(place.root) == before
+
+
+@pytest.mark.parametrize(
+    ("root", "why"),
+    [
+        ("", "must be the folder"),
+        ("{}/nothing", "must be the folder"),
+        ("{}/root/etc/sysctl.d/99-site.conf", "must be"),
+    ],
+    ids=["empty", "missing", "file"],
+)
+def test_a_root_that_is_none_is_one_sentence(
+    place: Place, root: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = root.format(place.root.parent)
+    for command in (["apply", str(place.out)], ["rollback"]):
+        assert run([*command, "--yes", "--target-root", given]) == 2
+        err = capsys.readouterr().err
+        assert why in err
+        assert len(err.splitlines()) == 1
+
+
+def test_an_out_that_was_tampered_with_is_refused(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    before = looks(place.root)
+    (place.out / f"host{SYSCTL}").write_text("kernel.panic = 1\n")
+    assert place.apply("--yes") == 2
+    assert "is not the file that advisor.lock lists" in capsys.readouterr().err
+    assert looks(place.root) == before
+
+
+def test_the_root_of_a_running_system_is_not_a_containers(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    if not os.path.exists("/.dockerenv"):
+        pytest.skip("this is no container, whose own root nobody may allow a test to change")
+    assert run(["apply", str(place.out), "--yes"]) == 3
+    assert "this is a container: run advisor apply on the host" in capsys.readouterr().err
+    (place.root / "proc").symlink_to("/proc")
+    before = looks(place.root)
+    assert (place.apply("--yes"), place.rollback("--yes")) == (3, 3)
+    assert "is the root of a running system" in capsys.readouterr().err
+    assert looks(place.root) == before
+
+
+def test_owners_and_odd_modes_come_back(place: Place) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    old = place.root / SYSCTL.lstrip("/")
+    os.chown(old, 1234, 4321)
+    old.chmod(0o2751)
+    before = looks(place.root)
+    assert place.apply("--yes") == 0
+    assert (old.stat().st_uid, old.stat().st_gid, old.stat().st_mode & 0o7777) == (0, 0, 0o644)
+    assert place.rollback("--yes") == 0
+    assert looks(place.root) == before
