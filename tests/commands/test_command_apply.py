@@ -2,6 +2,8 @@
 
 import json
 import os
+import pty
+import sys
 from pathlib import Path
 
 import pytest
@@ -180,3 +182,38 @@ def test_owners_and_odd_modes_come_back(place: Place) -> None:
     assert (old.stat().st_uid, old.stat().st_gid, old.stat().st_mode & 0o7777) == (0, 0, 0o644)
     assert place.rollback("--yes") == 0
     assert looks(place.root) == before
+
+
+def answered(place: Place, answer: bytes) -> tuple[int, str]:
+    """Exit status and screen of `advisor apply` on a terminal of its own, on which somebody types."""
+    child, terminal = pty.fork()
+    if child == 0:
+        status = 99
+        try:
+            sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115 - the terminal
+            status = place.apply()
+            sys.stdout.flush()
+        finally:
+            os._exit(status)
+    os.write(terminal, answer)
+    screen = b""
+    while True:
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:  # the child is gone
+            break
+        if not piece:
+            break
+        screen += piece
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), screen.decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize(("answer", "status"), [(b"y\n", 0), (b"n\n", 3), (b"\n", 3)], ids=["yes", "no", "enter"])
+def test_a_terminal_is_asked(place: Place, answer: bytes, status: int) -> None:
+    before = looks(place.root)
+    got, screen = answered(place, answer)
+    assert got == status
+    assert "+vm.swappiness = 10" in screen
+    assert "Change this? [y/N]" in screen
+    assert (looks(place.root) == before) == (status != 0)
