@@ -1,0 +1,255 @@
+"""Faults that people told of in public and found the cause of: the rule that would have told them, on such a host."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from advisor.commands._rules import evaluated
+from advisor.commands._snapshot import probe_host
+from advisor.host.captured import open_root
+from advisor.model.finding import Report
+from advisor.model.job import Job
+from tests import small_machines as made
+from tests.trees import write_capture, write_link
+
+SWITCH = "0000:16:01.0/0000:17:00.0/0000:18"
+ONE, TWO = f"{SWITCH}:00.0/0000:19:00.0", f"{SWITCH}:01.0/0000:1a:00.0"
+NVIDIA = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  470.57.02  Tue Jul 13\n"
+
+
+def report(
+    folder: Path,
+    files: Mapping[str, str | bytes],
+    links: Mapping[str, str] | None = None,
+    job: Job | None = None,
+    later: Mapping[str, str | bytes] | None = None,
+    root_user: bool = False,
+    **calls: Any,
+) -> Report:
+    """What all rules say of a capture with these files; the second time with ``later`` ones."""
+    write_capture(folder, files, **calls)
+    (folder / "advisor-capture.json").write_text(json.dumps({"version": 1, "root_user": root_user}))
+    if later is not None:
+        write_capture(folder / "sample", {**files, **later}, **calls)
+        (folder / "sample/advisor-capture.json").write_text('{"version": 1, "root_user": false, "seconds": 30}')
+    for place in (folder, *([folder / "sample"] if later is not None else [])):
+        for path, target in (links or {}).items():
+            write_link(place / "fs", path, target)
+    snapshot, defects = probe_host(open_root(str(folder)), job)
+    assert not defects
+    return evaluated(snapshot)
+
+
+def verdicts(found: Report, rule: str) -> set[str]:
+    return {finding.verdict for finding in found.findings if finding.rule == rule}
+
+
+def below_a_switch(redirecting: bool, second: str, **more: str) -> tuple[made.Files, dict[str, str]]:
+    """A GPU and another card below one switch."""
+    root, up = SWITCH.split("/")[0], "/".join(SWITCH.split("/")[:2])
+    files = {**made.server(), **made.port(root, "root port", False), **made.port(up, "upstream port", False)}
+    for down in (f"{SWITCH}:00.0", f"{SWITCH}:01.0"):
+        files |= made.port(down, "downstream port", redirecting)
+    files |= {**made.card(ONE, made.GPU), **made.card(TWO, second, **more)}
+    links = made.links([ONE, TWO])
+    if second != made.GPU:
+        files |= made.rdma_port("mlx5_0")
+        links["/sys/class/infiniband/mlx5_0/device"] = f"../../../devices/pci0000:16/{TWO}"
+    return files, links
+
+
+@pytest.mark.parametrize("second", [made.GPU, made.RDMA], ids=["GPU to GPU", "GPU to RDMA card"])
+@pytest.mark.parametrize(("redirecting", "verdict"), [(True, "fails"), (False, "holds")])
+def test_a_switch_whose_ports_redirect(tmp_path: Path, second: str, redirecting: bool, verdict: str) -> None:
+    """GPUs of one switch slower than across sockets; jobs that crash or hang as soon as GPUDirect is on."""
+    nvml = {"nvml": {"gaps": {}, "p2p": [], "gpus": [gpu(0, ONE), *([gpu(1, TWO)] if second == made.GPU else [])]}}
+    found = report(tmp_path, *below_a_switch(redirecting, second), **nvml)
+    assert verdicts(found, "pcie/acs-redirects-peers") == {verdict}
+
+
+def gpu(index: int, path: str, **more: Any) -> dict[str, Any]:
+    """What NVML answers of one GPU without NVLink."""
+    address = path.rpartition("/")[2]
+    return {"index": index, "bus_id": address, "name": "A100", "lost": False, "nvlinks_active": 0, "gaps": {}, **more}
+
+
+@pytest.mark.parametrize(("kind", "verdict"), [("DMA-FQ", "fails"), ("DMA", "fails"), ("identity", "holds")])
+def test_an_iommu_that_translates_what_gpus_exchange(tmp_path: Path, kind: str, verdict: str) -> None:
+    """All-reduce that hangs, or goes through the host's memory, on two and on four GPUs with VT-d or AMD-Vi on."""
+    paths = ["0000:16:01.0/0000:41:00.0", "0000:16:03.0/0000:61:00.0"]
+    files = made.server()
+    for group, path in enumerate(paths):
+        files |= {**made.card(path.split("/")[0], made.BRIDGE), **made.card(path, made.GPU, group=group, iommu=kind)}
+    found = report(tmp_path, files, made.links(paths, {path: n for n, path in enumerate(paths)}))
+    assert verdicts(found, "pcie/iommu-translates-dma") == {verdict}
+
+
+@pytest.mark.parametrize(
+    ("more", "verdict"),
+    [({}, "fails"), ({"/sys/module/nvidia_peermem/initstate": "live\n"}, "holds")],
+    ids=["no module", "peer memory"],
+)
+def test_an_infiniband_cluster_that_copies_through_host_memory(
+    tmp_path: Path, more: dict[str, str], verdict: str
+) -> None:
+    files, links = below_a_switch(False, made.RDMA)
+    files |= {"/proc/driver/nvidia/version": NVIDIA, "/sys/module/mlx5_core/initstate": "live\n", **more}
+    links[f"{made.HOST}/{TWO}/driver"] = "/sys/bus/pci/drivers/mlx5_core"
+    found = report(tmp_path, files, links, nvml={"gaps": {}, "p2p": [], "gpus": [gpu(0, ONE)]})
+    assert verdicts(found, "rdma/gpudirect-missing") == {verdict}
+
+
+@pytest.mark.parametrize(
+    ("memlock", "verdict"),
+    [(8192 * 1024, "fails"), (64 * 1024, "fails"), (None, "holds")],
+    ids=["8 MiB", "64 KiB", "no"],
+)
+def test_memory_that_a_launcher_may_not_lock(tmp_path: Path, memlock: int | None, verdict: str) -> None:
+    """Registering memory and making completion queues fail though limits.conf was edited."""
+    files = {**made.server(), **made.processors(4), **made.rdma_port("mlx5_0")}
+    found = report(tmp_path, files, **made.limits(memlock))
+    assert verdicts(found, "memory/memlock-too-small") == {verdict}
+
+
+def test_the_shared_memory_of_a_container_by_default(tmp_path: Path) -> None:
+    mounts = made.mount("/", "overlay", "overlay") + made.mount("/dev/shm", "tmpfs", "shm", "rw,size=65536k")
+    found = report(tmp_path, {**made.container(), "/proc/self/mountinfo": mounts})
+    assert verdicts(found, "memory/shm-too-small") == {"fails"}
+
+
+@pytest.mark.parametrize(
+    ("more", "verdict"), [({}, "fails"), ({"/dev/infiniband/uverbs0": ""}, "holds")], ids=["not passed in", "passed in"]
+)
+def test_a_container_with_efa_but_without_its_device(tmp_path: Path, more: dict[str, str], verdict: str) -> None:
+    port = made.rdma_port("efa_0", layer="Unspecified", rate="100 Gb/sec (4X EDR)")
+    found = report(
+        tmp_path, {**made.container(), **port, "/sys/class/infiniband_verbs/uverbs0/ibdev": "efa_0\n", **more}
+    )
+    assert verdicts(found, "rdma/uverbs-missing-in-container") == {verdict}
+
+
+def test_two_interfaces_in_one_subnet(tmp_path: Path) -> None:
+    """NCCL connects to an address that is in no setting."""
+    heading = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"
+    row = "{}\t0000A8C0\t00000000\t0001\t0\t0\t100\t00F0FFFF\t0\t0\t0\n"
+    names = ("eno1", "enp37s0f0")
+    files = {**made.server(), "/proc/net/route": heading + "".join(row.format(name) for name in names)}
+    for name in (*names, "all"):
+        files |= {f"/proc/sys/net/ipv4/conf/{name}/{key}": "0\n" for key in ("arp_ignore", "arp_announce")}
+    files |= {f"/sys/class/net/{name}/device/vendor": "0x8086\n" for name in names}
+    assert verdicts(report(tmp_path, files), "rdma/rails-in-one-subnet") == {"fails"}
+
+
+def test_a_job_that_its_control_group_killed(tmp_path: Path) -> None:
+    """The page cache counts too, so the limit is reached though programs need less."""
+    files = {**made.server(), **made.processors(8), **made.quota(800_000)}
+    folder = "/sys/fs/cgroup/job"
+    files |= {
+        f"{folder}/memory.max": "68719476736\n",
+        f"{folder}/memory.events": "low 0\nhigh 0\nmax 9\noom 1\noom_kill 1\n",
+    }
+    assert verdicts(report(tmp_path, files), "memory/tasks-killed-for-memory") == {"fails"}
+
+
+def test_workers_by_the_cpus_of_the_host(tmp_path: Path) -> None:
+    """Half of 208 CPUs as workers, where the scheduler gave the job 23."""
+    files = {**made.server(), **made.processors(208), "/proc/self/status": "Cpus_allowed_list:\t0-22\n"}
+    found = report(tmp_path, files, job=Job(ranks=1, workers=104), affinity=list(range(23)))
+    (finding,) = (one for one in found.findings if one.rule == "cpu/more-workers-than-cpus")
+    assert (finding.verdict, finding.message) == ("fails", "1 ranks with 104 workers each are 104 workers on 23 CPUs")
+
+
+def test_a_quota_that_the_affinity_does_not_show(tmp_path: Path) -> None:
+    files = {**made.server(), **made.processors(12), **made.quota(400_000)}
+    assert verdicts(report(tmp_path, files, affinity=list(range(12))), "cpu/quota-below-affinity") == {"fails"}
+
+
+def test_a_quota_of_one_cpu_for_many_threads(tmp_path: Path) -> None:
+    """Threads for all cores use a quota up in a moment and then all stand still."""
+    files = {**made.server(), **made.processors(16), **made.quota(100_000, throttled=10, periods=1000)}
+    later = made.quota(100_000, throttled=250, periods=1300)
+    found = report(tmp_path, files, later=later, affinity=list(range(16)))
+    assert verdicts(found, "cpu/quota-runs-out") == verdicts(found, "cpu/quota-below-affinity") == {"fails"}
+
+
+@pytest.mark.parametrize(("nofile", "verdict"), [(1024, "fails"), (65536, "not-applicable")])
+def test_open_files_for_samples_of_many_tensors(tmp_path: Path, nofile: int, verdict: str) -> None:
+    """Workers end with "received 0 items of ancdata"; limits of 65536 and more are left alone."""
+    files = {**made.server(), **made.processors(64)}
+    calls = {**made.limits(None, nofile), "affinity": list(range(64))}
+    told = report(tmp_path / "told", files, job=Job(ranks=1, workers=16, prefetch_factor=4), **calls)
+    untold = report(tmp_path / "untold", files, job=Job(ranks=1), **calls)
+    assert ("fails" in verdicts(told, "dataloader/nofile-below-planned-loaders")) == (verdict == "fails")
+    assert ("fails" in verdicts(untold, "memory/nofile-too-small")) == (verdict == "fails")
+
+
+def test_a_clock_that_rises_late(tmp_path: Path) -> None:
+    files = {**made.server(), **made.processors(4, governor="ondemand")}
+    assert verdicts(report(tmp_path, files), "cpu/governor-not-performance") == {"fails"}
+
+
+@pytest.mark.parametrize("busy", [0, 97], ids=["idle", "busy"])
+def test_a_link_that_is_slow_while_nothing_uses_it(tmp_path: Path, busy: int) -> None:
+    """2.5 GT/s on an idle GPU is how it saves power; under load it is a fault, and the width is one at any time."""
+    speeds = {"current_link_speed": "2.5 GT/s PCIe", "max_link_speed": "16.0 GT/s PCIe"}
+    widths = {"current_link_width": "16", "max_link_width": "16"}
+    path = "0000:16:01.0/0000:41:00.0"
+    files = {**made.server(), **made.card("0000:16:01.0", made.BRIDGE, **speeds, **widths)}
+    files |= made.card(path, made.GPU, **speeds, **widths)
+    answer = gpu(0, path, utilization_percent=busy, pcie_generation=1, pcie_max_generation=4)
+    found = report(tmp_path, files, made.links([path]), nvml={"gaps": {}, "p2p": [], "gpus": [answer]})
+    slow = "fails" if busy else "not-applicable"
+    assert verdicts(found, "pcie/gpu-link-slow-under-load") == {slow}
+    for rule in ("pcie/link-narrower-than-card", "pcie/gpu-link-at-half-width"):
+        assert verdicts(found, rule) == {"holds", "not-applicable"}
+
+
+@pytest.mark.parametrize("job", [Job(ranks=2), Job(ranks=2, bound=True)], ids=["not bound", "bound"])
+def test_two_gpus_of_different_nodes(tmp_path: Path, job: Job) -> None:
+    """Memory on the far node, GPUs that reach each other across sockets only; balancing that moves pages about."""
+    paths = ["0000:16:01.0/0000:41:00.0", "0000:16:03.0/0000:61:00.0"]
+    files = {**made.server(), **made.processors(4), **made.nodes("0-1", "2-3")}
+    for node, path in enumerate(paths):
+        files |= {**made.card(path.split("/")[0], made.BRIDGE, node), **made.card(path, made.GPU, node)}
+    files["/proc/sys/kernel/numa_balancing"] = "1\n"
+    found = report(tmp_path, files, made.links(paths), job, affinity=[0, 1, 2, 3])
+    expected = {
+        "numa/ranks-not-bound-to-nodes": "holds" if job.bound else "fails",
+        "numa/balancing-with-bound-ranks": "fails" if job.bound else "not-applicable",
+        "numa/balancing-beside-ranks-not-bound": "not-applicable" if job.bound else "fails",
+    }
+    if job.bound is None:
+        del expected["numa/balancing-with-bound-ranks"]
+    assert {rule: verdicts(found, rule) for rule in expected} == {rule: {told} for rule, told in expected.items()}
+
+
+MEGACLI = """\
+Adapter 0 -- Virtual Drive Information:
+Virtual Drive: 0 (Target Id: 0)
+RAID Level          : Primary-5, Secondary-0, RAID Level Qualifier-3
+State               : Optimal
+Default Cache Policy: WriteBack, ReadAhead, Direct, No Write Cache if Bad BBU
+Current Cache Policy: {now}, ReadAhead, Direct, No Write Cache if Bad BBU
+Exit Code: 0x00
+"""
+
+
+@pytest.mark.parametrize(("now", "verdict"), [("WriteThrough", "fails"), ("WriteBack", "holds")])
+def test_a_controller_that_fell_back_to_writing_through(tmp_path: Path, now: str, verdict: str) -> None:
+    """The array is slow, and what tells of the battery says that all is well."""
+    adapter = (
+        "Adapter #0\nProduct Name    : PERC H700 Integrated\nMemory Size      : 512MB\nBBU              : Present\n"
+    )
+    outputs = {
+        ("MegaCli64", "-AdpAllInfo", "-aAll", "-NoLog"): adapter,
+        ("MegaCli64", "-LDInfo", "-Lall", "-aAll", "-NoLog"): MEGACLI.format(now=now),
+        ("MegaCli64", "-AdpBbuCmd", "-aAll", "-NoLog"): "BBU status for Adapter: 0\nBattery State: Optimal\n",
+    }
+    path = "0000:16:05.0"
+    files = {**made.server(), f"{made.HOST}/{path}/class": "0x010400\n", f"{made.HOST}/{path}/vendor": "0x1000\n"}
+    links = {**made.links([path]), f"{made.HOST}/{path}/driver": "/sys/bus/pci/drivers/megaraid_sas"}
+    found = report(tmp_path, files, links, root_user=True, outputs=outputs)
+    assert verdicts(found, "storage/raid-cache-fallen-to-write-through") == {verdict}
