@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 from advisor.host.base import Host
-from advisor.model.facts import Facts, Volatile
+from advisor.model.facts import Counter, Facts, Volatile
 from advisor.probes._mountinfo import LIMIT_BYTES, plain
 
 MOUNTSTATS = "/proc/self/mountstats"
@@ -29,16 +29,16 @@ _OPERATION = re.compile(r"\s*([A-Z][A-Z0-9_]*):((?: \d{1,20}){8,9})\s*", re.ASCI
 class NfsOperations(Facts):
     """Sums over one kind of operation since the mount; those of milliseconds are of all operations together."""
 
-    operations: Annotated[int | None, Volatile(), "asked for"] = None
-    transmissions: Annotated[int | None, Volatile(), "requests sent"] = None
-    retransmissions: Annotated[int | None, Volatile(), "requests sent more than once"] = None
-    timeouts: Annotated[int | None, Volatile(), "major timeouts: nothing came back for all of retrans"] = None
-    sent_bytes: Annotated[int | None, Volatile()] = None
-    received_bytes: Annotated[int | None, Volatile()] = None
-    queue_ms: Annotated[int | None, Volatile(), "before they were sent"] = None
-    round_trip_ms: Annotated[int | None, Volatile(), "from sending to the answer"] = None
-    execution_ms: Annotated[int | None, Volatile(), "from asking to the end"] = None
-    errors: Annotated[int | None, Volatile(), "ended with an error; kernels since 5.3"] = None
+    operations: Annotated[int | None, Counter(), "asked for"] = None
+    transmissions: Annotated[int | None, Counter(), "requests sent"] = None
+    retransmissions: Annotated[int | None, Counter(), "requests sent more than once"] = None
+    timeouts: Annotated[int | None, Counter(), "major timeouts: nothing came back for all of retrans"] = None
+    sent_bytes: Annotated[int | None, Counter()] = None
+    received_bytes: Annotated[int | None, Counter()] = None
+    queue_ms: Annotated[int | None, Counter(), "before they were sent"] = None
+    round_trip_ms: Annotated[int | None, Counter(), "from sending to the answer"] = None
+    execution_ms: Annotated[int | None, Counter(), "from asking to the end"] = None
+    errors: Annotated[int | None, Counter(), "ended with an error; kernels since 5.3"] = None
 
 
 class NfsUse(Facts):

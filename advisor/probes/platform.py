@@ -81,7 +81,6 @@ class Platform(Facts):
         str | None, ReadFrom("/proc/1/comm"), SeenAs("own"), "program of process 1: systemd, init, tini ..."
     ] = None
     pressure_available: Annotated[bool | None, File("proc/pressure/cpu"), "the kernel measures pressure (PSI)"] = None
-    tuned_profile: Annotated[str | None, File("etc/tuned/active_profile"), "profile that TuneD applies"] = None
     root_user: Annotated[bool | None, ReadFrom("call: geteuid"), SeenAs("own"), "the reader is root"] = None
 
 
@@ -94,7 +93,7 @@ COLLECTED = Collected(
     files=(
         *("/proc/cmdline", "/proc/version", "/proc/1/comm", "/proc/pressure/cpu", "/proc/sys/kernel/arch"),
         *("/proc/sys/kernel/osrelease", "/proc/xen/capabilities", "/sys/hypervisor/type"),
-        *("/etc/tuned/active_profile", "/run/systemd/container"),
+        "/run/systemd/container",
     ),
     large_files=("/proc/device-tree/hypervisor/compatible",),
     there=tuple(path for path, _ in MARKS),

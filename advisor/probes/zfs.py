@@ -54,8 +54,8 @@ class Zfs(Facts):
     arc_min_bytes: Annotated[int | None, "in force (c_min)"] = None
     arc_bytes: Annotated[int | None, Volatile(), "in use"] = None
     arc_target_bytes: Annotated[int | None, Volatile(), "what it grows or shrinks to (c)"] = None
-    arc_hits: Annotated[int | None, Volatile(), "since the module was loaded"] = None
-    arc_misses: Annotated[int | None, Volatile()] = None
+    arc_hits: Annotated[int | None, Counter(), "since the module was loaded"] = None
+    arc_misses: Annotated[int | None, Counter()] = None
     arc_throttles: Annotated[int | None, Counter(), "writes held back for lack of memory"] = None
     data_sets: Annotated[tuple[DataSet, ...] | None, "those that are mounted, by name"] = None
 

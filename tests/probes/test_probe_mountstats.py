@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from advisor.model.facts import evidence_path
+from advisor.model.sample import sample_of
 from advisor.model.snapshot import Snapshot, Source, committed_json
 from advisor.probes._mountstats import MOUNTSTATS, parse_mountstats
 from advisor.probes.mounts import read
@@ -75,3 +76,14 @@ def test_a_text_cut_anywhere_is_read_as_far_as_it_goes(kept: int) -> None:
     for use in parse_mountstats(TEXT[:kept]).values():
         assert use.age_seconds in (None, 1, 13, 139, 1396, 13968)
         assert use.reads is None or use.reads.operations == 1298
+
+
+def test_what_is_sent_again_between_two_readings_is_growth(tmp_path: Path) -> None:
+    texts = (TEXT, TEXT.replace("READ: 1298 1301 2", "READ: 1398 1406 3"))
+    first, second = (
+        read(write_tree(tmp_path / str(n), {"/proc/self/mountinfo": MOUNTINFO, MOUNTSTATS: text}))
+        for n, text in enumerate(texts)
+    )
+    grown = sample_of({"mounts": first}, {"mounts": second}, {"mounts": 5.0}).growth
+    reads = {name.rpartition(".")[2]: growth for name, growth in grown.items() if ".reads." in name}
+    assert (reads["operations"], reads["retransmissions"], reads["timeouts"], reads["sent_bytes"]) == (100, 5, 1, 0)

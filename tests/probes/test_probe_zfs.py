@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from advisor.model.facts import evidence_path
+from advisor.model.sample import sample_of
 from advisor.probes.zfs import ARCSTATS, GET, GET_DIRECT, MODULE, parse_arcstats, parse_properties, read
 from tests.trees import write_capture, write_tree
 
@@ -78,3 +79,10 @@ def test_what_is_no_kstat_tells_nothing(text: str, tmp_path: Path) -> None:
 
 def test_properties_without_a_value_are_not_told() -> None:
     assert parse_properties("a\tdirect\t-\na b\tsync\talways\nshort\n") == {"a b": {"sync": "always"}}
+
+
+def test_hits_and_misses_of_the_arc_grow_between_two_readings(tmp_path: Path) -> None:
+    files = (FILES, FILES | {ARCSTATS: STATS.replace("8772612", "8772712").replace("604635", "604640")})
+    first, second = (read(write_capture(tmp_path / str(n), one)) for n, one in enumerate(files))
+    grown = sample_of({"zfs": first}, {"zfs": second}, {"zfs": 5.0}).growth
+    assert grown == {"zfs.arc_hits": 100, "zfs.arc_misses": 5, "zfs.arc_throttles": 0}

@@ -72,7 +72,7 @@ PROCESSORS = [
     *_of("platform", "-machine q35", bios_vendor="SeaBIOS", portable=False, desktop=False, cloud="none"),
     *_of("platform", "process 1 is init.sh, as /init", init="init"),
     *_of("platform", "psi=1", pressure_available=True),
-    *_of("platform", "/etc/tuned/active_profile", tuned_profile="throughput-performance"),
+    *_of("tuned", "/etc/tuned/active_profile", profile="throughput-performance"),
 ]
 
 BOOT = [
