@@ -33,11 +33,11 @@ def command(out: str, dry_run: bool, yes: bool, target_root: str | None, form: s
     manner = Manner("apply", dry_run, yes, form == "json", quiet)
     manner.refuse_unasked()
     place = place_at(target_root, "apply", changes=not dry_run)
-    snapshot, _ = probe_host(place.host)
-    against = list(objections(files, snapshot, targets, place.running))
+    snapshot, defects = probe_host(place.host)
+    against = [f"probe {one.probe} failed, so it is not known what stands against it: {one.error}" for one in defects]
+    against += objections(files, snapshot, targets, place.running)
     if against:
-        told = "run advisor render again on this host; nothing was changed"
-        raise ApplyError("\n".join([*against, told]))
+        raise ApplyError("\n".join([*against, "nothing was changed; run advisor render again on this host"]))
     live = [one for file in files if place.running for one in targets[file.target].live(snapshot, file.lines)]
 
     def make() -> Change:

@@ -8,7 +8,10 @@ import pytest
 from advisor.cli import run
 from tests.gpu_node import gpu_node
 
-WISHES = ("sysctl:vm.max_map_count=262144", "limits:*/soft/nofile=65536", "env:OMP_NUM_THREADS=4", "dataloader:num_workers=8")
+WISHES = (
+    *("sysctl:vm.max_map_count=262144", "limits:*/soft/nofile=65536"),
+    *("env:OMP_NUM_THREADS=4", "dataloader:num_workers=8"),
+)
 
 
 def written(root: str, out: Path, *more: str) -> Mapping[str, str]:

@@ -1,5 +1,6 @@
 """A change is made as a whole or not at all, and undone to the byte, wherever the process dies."""
 
+import errno
 import os
 import shutil
 import tempfile
@@ -116,6 +117,30 @@ def test_killed_while_putting_in_order_what_was_killed(tmp_path: Path) -> None:
             assert looks(root) == before, f"killed at steps {number} and {again}"
             again += 1
         number += 3
+
+
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt(), OSError(errno.EIO, "Input/output error")], ids=["Ctrl-C", "EIO"]
+)
+def test_whatever_ends_it_while_it_works_it_is_turned_back(tmp_path: Path, error: BaseException) -> None:
+    original = machine(tmp_path / "original")
+    before, number, done = looks(original), 0, False
+    while not done:
+        root, steps = copied(original, tmp_path / "root"), iter(range(number))
+
+        def step(_: str, steps: Iterator[int] = steps) -> None:
+            if next(steps, None) is None and next(raising, None):
+                raise error
+
+        raising = iter([True])
+        try:
+            install(site(root, step))
+            done = next(raising, None) is not None
+        except (KeyboardInterrupt, ApplyError):
+            assert looks(root) == before or (root / JOURNAL.lstrip("/")).exists(), f"at step {number}"
+        undo(site(root))
+        assert looks(root) == before, f"at step {number}"
+        number += 1
 
 
 def test_two_changes_are_undone_to_what_was_before_the_first(tmp_path: Path) -> None:
