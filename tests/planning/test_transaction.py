@@ -119,23 +119,29 @@ def test_killed_while_putting_in_order_what_was_killed(tmp_path: Path) -> None:
         number += 3
 
 
+class Raises:
+    """A listener to steps that raises an error at one of them, once."""
+
+    def __init__(self, number: int, error: BaseException) -> None:
+        self.left, self.error = number, error
+
+    def __call__(self, _: str) -> None:
+        self.left -= 1
+        if self.left == -1:
+            raise self.error
+
+
 @pytest.mark.parametrize(
-    "error", [KeyboardInterrupt(), OSError(errno.EIO, "Input/output error")], ids=["Ctrl-C", "EIO"]
+    "error", [KeyboardInterrupt(), OSError(errno.EIO, "Input/output error")], ids=["Ctrl-C", "I/O"]
 )
 def test_whatever_ends_it_while_it_works_it_is_turned_back(tmp_path: Path, error: BaseException) -> None:
     original = machine(tmp_path / "original")
     before, number, done = looks(original), 0, False
     while not done:
-        root, steps = copied(original, tmp_path / "root"), iter(range(number))
-
-        def step(_: str, steps: Iterator[int] = steps) -> None:
-            if next(steps, None) is None and next(raising, None):
-                raise error
-
-        raising = iter([True])
+        root, step = copied(original, tmp_path / "root"), Raises(number, error)
         try:
             install(site(root, step))
-            done = next(raising, None) is not None
+            done = step.left >= 0
         except (KeyboardInterrupt, ApplyError):
             assert looks(root) == before or (root / JOURNAL.lstrip("/")).exists(), f"at step {number}"
         undo(site(root))
