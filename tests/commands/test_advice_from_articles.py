@@ -11,7 +11,9 @@ import pytest
 from advisor.cli import run
 
 CASE = Path(__file__).parent.parent / "hosts" / "advice-from-articles"
-JOB = ("--ranks", "8", "--workers", "32", "--data", "/datasets/imagenet", "--checkpoints", "/mnt/ckpt")
+JOB = ("--ranks", "8", "--workers", "32", "--checkpoints", "/mnt/ckpt")
+DATA = ("/datasets/imagenet", "/tank/imagenet")
+"""On NFS, and on ZFS: what is said of a file system depends on whether the job reads from it."""
 ADVICE = re.compile(
     r"""
     \b log_max_ | nobarrier | barrier=0 | \b noac \b | actimeo=1 \b | (?:nfs)?vers=4(?:\.0)? (?![.\d]) | \b soft [,\s]
@@ -35,17 +37,19 @@ def findings(capsys: pytest.CaptureFixture[str], *more: str) -> list[dict[str, s
     return [one for one in document["findings"] if one["verdict"] == "fails"]
 
 
-def expected() -> set[tuple[str, str, str]]:
-    """Rule, subject and weight of every finding that the checked claims call for."""
+def expected(data: str) -> set[tuple[str, str, str]]:
+    """Rule, subject and weight of every finding that the checked claims call for, with the data set at this place."""
     rows = csv.DictReader((CASE / "expected.tsv").read_text().splitlines(), delimiter="\t")
-    return {(row["rule"], row["subject"], row["weight"]) for row in rows}
+    return {(row["rule"], row["subject"], row["weight"]) for row in rows if row["data"] in ("", data)}
 
 
-def test_exactly_the_findings_that_the_checked_claims_call_for(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("data", DATA)
+def test_exactly_the_findings_that_the_checked_claims_call_for(capsys: pytest.CaptureFixture[str], data: str) -> None:
     found = {
-        (one["rule"], one["subject"], "disputed" if one["disputed"] else one["severity"]) for one in findings(capsys)
+        (one["rule"], one["subject"], "disputed" if one["disputed"] else one["severity"])
+        for one in findings(capsys, "--data", data)
     }
-    assert found == expected()
+    assert found == expected(data)
 
 
 def configuration(out: Path) -> Iterator[str]:
@@ -58,7 +62,7 @@ def configuration(out: Path) -> Iterator[str]:
             yield from (line for line in lines if not line.startswith("#"))
 
 
-@pytest.mark.parametrize("more", [(), ("--bound",)], ids=["as it is", "with ranks bound"])
+@pytest.mark.parametrize("more", [(), ("--bound", "--data", DATA[0])], ids=["as it is", "with ranks bound"])
 def test_none_of_the_advice_is_generated(tmp_path: Path, more: tuple[str, ...]) -> None:
     assert run(["render", "--quiet", "--root", str(CASE), "--out", str(tmp_path), *JOB, *more]) == 0
     lines = list(configuration(tmp_path))
