@@ -45,11 +45,22 @@ def planned(*settings: Setting, host: Snapshot = NO_FACTS) -> Plan:
     return plan(settings, host, load_targets())
 
 
-def generated(*settings: Setting, host: Snapshot = NO_FACTS) -> Mapping[str, str]:
+def everything(*settings: Setting, host: Snapshot = NO_FACTS) -> Mapping[str, str]:
     """Path in OUT to text, of all files that templates make for these settings."""
     targets = load_targets()
     files = render(template_texts(), template_context(plan(settings, host, targets), targets, snapshot=host))
     return {path: text for path, text in files.items() if path != ".gitignore"}
+
+
+def generated(*settings: Setting, host: Snapshot = NO_FACTS) -> Mapping[str, str]:
+    """Those of `everything` that are for the host and the job."""
+    return {path: text for path, text in everything(*settings, host=host).items() if not path.startswith("suggested/")}
+
+
+def suggested(*settings: Setting, host: Snapshot = NO_FACTS) -> Mapping[str, str]:
+    """Those of `everything` that only suggest, by their path below suggested/."""
+    files = everything(*settings, host=host)
+    return {path.partition("/")[2]: text for path, text in files.items() if path.startswith("suggested/")}
 
 
 def withheld(*settings: Setting, host: Snapshot = NO_FACTS) -> list[str]:

@@ -8,6 +8,8 @@ from advisor.model.setting import Plan, Setting, Value
 from advisor.model.snapshot import Snapshot, Source
 from advisor.planning.render import comment
 from advisor.targets._base import Target
+from advisor.targets._fstab import changes
+from advisor.targets._suggested import container, tuned_profile
 from advisor.targets.dataloader import accepted
 
 NO_HOST = Snapshot(Source(kind="tree"), {}, {})
@@ -36,6 +38,9 @@ def template_context(
         "settings": settings,
         "each": {"unit": _by_unit(settings["unit"])},
         "dataloader": _loader(plan, basis or NOT_MEASURED),
+        "fstab": changes(plan.of("mount"), snapshot),
+        "container": container(plan, snapshot),
+        "tuned": {"include": tuned_profile(snapshot)},
     }
 
 

@@ -2,7 +2,7 @@
 
 A template's name is its path in OUT plus ``.j2``; names starting with ``_`` are parts for other templates. One with
 ``[unit]`` in its path is rendered for each entry of ``each["unit"]``, which it sees as ``unit`` and whose name takes
-that place.
+that place. ``written`` are the paths of the files that came before, in the order of names.
 """
 
 import json
@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from advisor.errors import TemplateError
+from advisor.planning.playbook import handlers, steps
 from advisor.targets._values import shquote
 
 SUFFIX = ".j2"
@@ -33,6 +34,7 @@ def render(templates: Mapping[str, str], context: Mapping[str, Any]) -> dict[str
         try:
             template = environment.get_template(name)
             if not _is_part(name):
+                context = {**context, "written": [path for path, text in files.items() if text.strip()]}
                 files |= {path: _checked(template.render(seen)) for path, seen in _places(name, context)}
         except TemplateSyntaxError as error:
             wrong.append(f"{error.name or name}:{error.lineno}: {error.message}")
@@ -58,11 +60,13 @@ def _json(value: object) -> str:
     return json.dumps(value, indent=1, ensure_ascii=True)
 
 
-_FILTERS: Mapping[str, Callable[[object], str]] = {
+_FILTERS: Mapping[str, Callable[..., object]] = {
     "comment": comment,
     "shquote": shquote,
     "json": _json,
     "python": lambda value: ascii(value),
+    "steps": steps,
+    "handlers": handlers,
 }
 
 

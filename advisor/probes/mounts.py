@@ -97,6 +97,10 @@ class FstabEntry(Facts):
     options: Annotated[dict[str, str] | None, "flags have an empty value; credentials left out"] = None
     nfs_read_bytes: Annotated[int | None, "rsize, where one is asked for"] = None
     nfs_write_bytes: Annotated[int | None, "wsize, where one is asked for"] = None
+    text: Annotated[
+        str | None,
+        "with single blanks, SERVER for a source that is private; none: it holds more that is",
+    ] = None
 
 
 class OtherMount(Facts):
@@ -283,8 +287,11 @@ def _entry(number: int, words: list[str]) -> FstabEntry:
     kind = kind_of(words[2]) or "other"
     source = plain(words[0])
     far = is_remote(source, kind)
-    options = kept_options(words[3].split(",") if len(words) > 3 else ())
+    written = words[3].split(",") if len(words) > 3 else []
+    options = kept_options(written)
     nfs = options if words[2] in _NFS else {}
+    whole = len({option.partition("=")[0] for option in written if option}) == len(options)
+    shown = ["SERVER" if far else words[0], *words[1:6]]
     return FstabEntry(
         origin=FSTAB,
         line=number,
@@ -296,4 +303,5 @@ def _entry(number: int, words: list[str]) -> FstabEntry:
         options=options,
         nfs_read_bytes=_number(nfs, "rsize", None),
         nfs_write_bytes=_number(nfs, "wsize", None),
+        text=" ".join(shown) if whole and "".join(shown).isprintable() else None,
     )

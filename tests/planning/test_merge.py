@@ -257,7 +257,7 @@ def test_what_starts_a_program_is_for_the_operator_alone() -> None:
         ("", "must be TARGET:KEY=VALUE"),
         (
             "sysctrl:vm.swappiness=10",
-            "target must be one of dataloader, env, .*, sysctl, .* but is 'sysctrl'",
+            "target must be one of .*dataloader, env, .*, sysctl, .* but is 'sysctrl'",
         ),
     ],
     ids=["no target", "no value", "no key", "empty", "unknown target"],
