@@ -10,7 +10,7 @@ from advisor.host.base import Host
 from advisor.host.captured import open_root
 from advisor.host.live import LiveHost
 from advisor.probes import _raid_arcconf, _raid_megacli, _raid_ssacli, _raid_storcli
-from tests.real_lines import FILES as LINES
+from tests import real_lines
 from tests.trees import write_capture
 
 HOSTS = Path(__file__).resolve().parents[2] / "shared/hosts"
@@ -87,8 +87,8 @@ ETHTOOL = {
 def tool_outputs(tmp_path: Path) -> Iterator[Host]:
     """Hosts that are nothing but real files and outputs of tools."""
     yield write_capture(tmp_path / "files", {path: real(source) for path, source in FILES.items()})
-    yield write_capture(tmp_path / "lines", LINES)
-    names = {option: real(f"insights-core/ethtool/{name}") for option, name in ETHTOOL.items()}
+    yield write_capture(tmp_path / "lines", real_lines.FILES)
+    names = {option: real(f"insights-core/ethtool/{name}") for option, name in ETHTOOL.items()} | real_lines.ETHTOOL
     outputs = {("ethtool", option, "eth0"): re.sub(r"for \S+:", "for eth0:", text) for option, text in names.items()}
     yield write_capture(tmp_path / "ethtool", NIC, outputs=outputs)
     for table in sorted((HOSTS / "mounts").glob("*.txt")):

@@ -31,7 +31,6 @@ WHY_NOT: Mapping[str, str] = {
     r"Lustre": "needs a Lustre client; public dumps have its mounts only",
     r"Roce(Interface)?\.|Roce$": "needs a RoCE card, most of it with its maker's own driver",
     r"ResizableBar\.|Config\.resiz": "needs the extended configuration space of a GPU, which root alone reads",
-    r"EthtoolInterface\.": "needs a card of several queues; the emulated ones have one",
     r"NcclConf\.|ShellLine\.|Variable\.": "settings of a vendor's image or of a session on such a node",
     r"PamLimits\.|PamService\.|Systemd\.|Tuned\.": "lines that an administrator writes; packages ship none",
 }
