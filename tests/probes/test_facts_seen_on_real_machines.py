@@ -29,6 +29,8 @@ WHY_NOT: Mapping[str, str] = {
     "system/edac out, and no emulator has one",
     r"DataSet\.|Zfs\.": "needs ZFS and its program; Debian ships no module that a test could load",
     r"Lustre": "needs a Lustre client; public dumps have its mounts only",
+    r"Osd\.|Mount\.nfs_interface|FstabEntry\.nfs_": "needs a storage daemon of Ceph, or a mounted NFS server whose "
+    "address was not taken out of the dump",
     r"Roce(Interface)?\.|Roce$": "needs a RoCE card, most of it with its maker's own driver",
     r"ResizableBar\.|Config\.resiz": "needs the extended configuration space of a GPU, which root alone reads",
     r"NcclConf\.|ShellLine\.|Variable\.": "settings of a vendor's image or of a session on such a node",
