@@ -72,6 +72,12 @@ def test_none_of_the_advice_is_generated(tmp_path: Path, more: tuple[str, ...]) 
     )  # so that lines are seen at all
 
 
+def test_what_a_diff_can_undo_is_suggested(tmp_path: Path) -> None:
+    assert run(["render", "--quiet", "--root", str(CASE), "--out", str(tmp_path), *JOB]) == 0
+    lines = (tmp_path / "suggested" / "fstab.diff").read_text().splitlines()
+    assert len([line for line in lines if line.startswith("-/dev/") and "nobarrier" in line]) == 2
+
+
 def test_the_advice_itself_would_be_noticed() -> None:
     """The pattern meets every line of the files in which the advice stands."""
     files = ("etc/nccl.conf", "etc/modprobe.d/mlx5_core.conf", "etc/sysctl.conf")

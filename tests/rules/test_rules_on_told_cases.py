@@ -253,3 +253,31 @@ def test_a_controller_that_fell_back_to_writing_through(tmp_path: Path, now: str
     links = {**made.links([path]), f"{made.HOST}/{path}/driver": "/sys/bus/pci/drivers/megaraid_sas"}
     found = report(tmp_path, files, links, root_user=True, outputs=outputs)
     assert verdicts(found, "storage/raid-cache-fallen-to-write-through") == {verdict}
+
+
+@pytest.mark.parametrize(
+    ("fstype", "options", "rule", "verdict"),
+    [
+        ("lustre", "rw,flock", "storage/lustre-notes-reads", "fails"),
+        ("lustre", "rw,noatime,flock,lazystatfs", "storage/lustre-notes-reads", "holds"),
+        ("fuse.ceph-fuse", "rw", "storage/ceph-by-fuse", "fails"),
+        ("ceph", "rw", "storage/ceph-by-fuse", "holds"),
+    ],
+    ids=["Lustre", "Lustre without times of access", "ceph-fuse", "the kernel's client"],
+)
+def test_a_shared_file_system_mounted_the_slow_way(
+    tmp_path: Path, fstype: str, options: str, rule: str, verdict: str
+) -> None:
+    """Small files are slow; the storage class asked for the kernel's client, and the pod got another."""
+    files = {**made.server(), "/proc/self/mountinfo": made.mount("/share", fstype, "share", options)}
+    assert verdicts(report(tmp_path, files, job=Job(data_path="/share/set")), rule) == {verdict}
+
+
+def test_a_port_that_somebody_switched_off(tmp_path: Path) -> None:
+    """Half the bandwidth: whether a disabled port is meant to be, one host does not tell. One without a subnet
+    manager is a fault."""
+    off = made.rdma_port("mlx5_1", "1: DOWN", "3: Disabled", rate="10 Gb/sec (4X SDR)")
+    waiting = made.rdma_port("mlx5_1", "2: INIT", "5: LinkUp")
+    for number, (port, verdict) in enumerate(((off, {"holds"}), (waiting, {"holds", "fails"}))):
+        files = {**made.server(), **made.rdma_port("mlx5_0"), **port}
+        assert verdicts(report(tmp_path / str(number), files), "rdma/port-not-active") == verdict
