@@ -1,0 +1,1 @@
+"""What is known of NCCL: its variables, and the files and logs that tell of them."""
