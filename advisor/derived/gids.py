@@ -38,6 +38,11 @@ class Gids(Facts):
     ports: Annotated[tuple[RdmaPort, ...] | None, "all ports by device and number"] = None
     active: Annotated[int | None, "ports in state ACTIVE"] = None
     common_gid_index: Annotated[int | None, "the entry that is right on every active RoCE port, if one is"] = None
+    odd_ports: Annotated[
+        tuple[str, ...] | None,
+        "active ports of another link layer than most of the bandwidth, or of less than half the best rate",
+    ] = None
+    even_ports: Annotated[str | None, "the other active ports, as NCCL_IB_HCA takes them: =mlx5_0:1,mlx5_1:1"] = None
 
 
 def derive(rdma: Rdma, net: Net | None) -> Gids:
@@ -48,12 +53,28 @@ def derive(rdma: Rdma, net: Net | None) -> Gids:
     ports = tuple(_port(device, port, interfaces) for device in rdma.devices for port in device.ports or ())
     active = [port for port in ports if port.active]
     indexes = {port.gid_index for port in active if port.roce}
+    odd = _odd(ports)
+    even = [port.name for port in active if odd is not None and port.name not in odd]
     return Gids(
         origin=rdma.origin,
         ports=ports,
         active=None if any(port.active is None for port in ports) else len(active),
         common_gid_index=next(iter(indexes)) if len(indexes) == 1 else None,
+        odd_ports=odd,
+        even_ports=f"={','.join(even)}" if even else None,
     )
+
+
+def _odd(ports: Sequence[RdmaPort]) -> tuple[str, ...] | None:
+    """The active ports that do not go with the rest; unknown where the state, layer or rate of one is."""
+    active = [(port, port.roce, port.rate_gbps) for port in ports if port.active is not False]
+    if any(port.active is None or roce is None or rate is None for port, roce, rate in active):
+        return None
+    rates = [(port.name, bool(roce), rate or 0.0) for port, roce, rate in active]
+    of_roce = sum(rate for _, roce, rate in rates if roce)
+    is_roce = of_roce * 2 > sum(rate for _, _, rate in rates)
+    best = max((rate for _, roce, rate in rates if roce == is_roce), default=0.0)
+    return tuple(name for name, roce, rate in rates if roce != is_roce or rate * 2 < best)
 
 
 def _port(device: RdmaDevice, port: Port, interfaces: Mapping[str, Interface]) -> RdmaPort:

@@ -42,9 +42,9 @@ from advisor.model.facts import GapState
 T = TypeVar("T")
 _LINKS_LIMIT = 40
 KEPT_ENVIRONMENT = (
-    "CUDA_", "FI_", "GOMP_", "HIP_", "HSA_", "KMP_", "KUBERNETES_SERVICE_HOST", "LANG", "LC_", "LD_", "LOCAL_RANK",
-    "MALLOC_", "MKL_", "NCCL_", "NVIDIA_", "OMPI_", "OMP_", "OPENBLAS_", "PATH", "PMIX_", "PMI_", "PYTHON", "PYTORCH_",
-    "RANK", "RCCL_", "ROCR_", "SLURM_", "TORCH", "UCX_", "WORLD_SIZE", "container",
+    "CUDA_", "FI_", "GLOO_", "GOMP_", "HIP_", "HSA_", "KMP_", "KUBERNETES_SERVICE_HOST", "LANG", "LC_", "LD_",
+    "LOCAL_RANK", "MALLOC_", "MKL_", "NCCL_", "NVIDIA_", "OMPI_", "OMP_", "OPENBLAS_", "PATH", "PMIX_", "PMI_",
+    "PYTHON", "PYTORCH_", "RANK", "RCCL_", "ROCR_", "SLURM_", "TORCH", "UCX_", "WORLD_SIZE", "container",
 )  # fmt: skip
 """Variables that say how a job runs. All others stay behind: the environment is where credentials are."""
 SECRET_WORDS = ("AUTH", "CREDENTIAL", "JWT", "KEY", "PASS", "SECRET", "TOKEN")

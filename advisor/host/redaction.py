@@ -52,7 +52,9 @@ _NAMING_WORDS = re.compile(
     r"(?:.*[._-])?(?:host|hostname|ip|nfsroot|netroot|nameserver|url|ks|ds|label|machine_id|ifname|iscsi.*)",
     re.IGNORECASE,
 )
-_PLAIN_VARIABLE = re.compile(r"(?:CUDA|NCCL|OMP|GOMP|KMP|MKL|OPENBLAS|MALLOC|TORCH|PYTORCH|LANG|LC)(?:_|$)|container$")
+_PLAIN_VARIABLE = re.compile(
+    r"(?:CUDA|NCCL|GLOO|OMP|GOMP|KMP|MKL|OPENBLAS|MALLOC|TORCH|PYTORCH|LANG|LC)(?:_|$)|container$"
+)
 _PLAIN_VALUE = re.compile(r"[\d,. :-]*|true|false|yes|no|on|off|[A-Z]{1,12}", re.IGNORECASE)
 _VERSIONS = re.compile(r"version|fw_ver|release|bios|/dmi/", re.IGNORECASE)
 """Where four numbers with dots between are no address."""

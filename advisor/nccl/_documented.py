@@ -30,12 +30,21 @@ from advisor.nccl._knob import (
     Knob,
 )
 
+CHECKS = "(?i:DEFAULT|DEBUG_LOCAL|DEBUG_GLOBAL)"
+
 DOCUMENTED: tuple[Knob, ...] = (
     Knob("NCCL_ALGO", "nccl", "debugging", ALGORITHMS, since="2.5.6"),
     Knob("NCCL_ALLOC_P2P_NET_LL_BUFFERS", "nccl", "debugging", FLAG, number=True, since="2.16.5"),
     Knob("NCCL_BUFFSIZE", "nccl", "debugging", INTEGER, number=True),
     Knob("NCCL_CGA_CLUSTER_SIZE", "nccl", "debugging", UP_TO_8, number=True, since="2.15.1"),
-    Knob("NCCL_CHECK_MODE", "nccl", "debugging", "(?i:DEFAULT|DEBUG_LOCAL|DEBUG_GLOBAL)", since="2.29.7"),
+    Knob(
+        "NCCL_CHECK_MODE",
+        "nccl",
+        "debugging",
+        CHECKS,
+        since="2.29.7",
+        leftover="(?i:DEBUG_.*)",
+    ),
     Knob(
         "NCCL_CHECK_POINTERS",
         "nccl",
@@ -93,7 +102,7 @@ DOCUMENTED: tuple[Knob, ...] = (
     Knob("NCCL_IGNORE_CPU_AFFINITY", "nccl", "site", FLAG, number=True, since="2.4.6"),
     Knob("NCCL_IGNORE_NET_MISMATCH", "nccl", "debugging", FLAG, number=True, since="2.30.3"),
     Knob("NCCL_IPC_USE_ABSTRACT_SOCKET", "nccl", "debugging", FLAG, number=True, since="2.29.2"),
-    Knob("NCCL_LAUNCH_MODE", "nccl", "debugging", "(?i:PARALLEL|GROUP)", deprecated="2.9"),
+    Knob("NCCL_LAUNCH_MODE", "nccl", "debugging", "(?i:PARALLEL|GROUP)", deprecated="2.9", leftover="(?i:GROUP)"),
     Knob("NCCL_LAUNCH_ORDER_IMPLICIT", "nccl", "debugging", FLAG, number=True, since="2.26.2"),
     Knob("NCCL_LAUNCH_RACE_FATAL", "nccl", "debugging", FLAG, number=True, since="2.26.2"),
     Knob("NCCL_LEGACY_CUDA_REGISTER", "nccl", "debugging", FLAG, number=True, since="2.24.3"),

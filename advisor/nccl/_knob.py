@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["nccl", "removed", "unread", "torch", "torch-old", "plugin", "tool", "build"]
+Kind = Literal["nccl", "removed", "unread", "torch", "torch-old", "cuda", "plugin", "tool", "build"]
 """``removed``: NCCL read it once. ``unread``: folklore, which nothing ever read. ``torch-old``: PyTorch reads it under
 a new name too. ``tool``: nccl-tests. ``build``: for building NCCL or finding it."""
 Use = Literal["site", "diagnosis", "debugging", "internal", ""]
@@ -70,3 +70,5 @@ class Knob:
     """``2.5``: without it since; ``after 2.12.12``: this is the last that has it."""
     instead: str = ""
     """What to use in its place."""
+    leftover: str = ""
+    """Values that only help to find a fault and cost time or safety while they stay; empty: none."""

@@ -1,4 +1,4 @@
-"""Resource limits and the capability that lifts one of them, of this process.
+"""Resource limits and the capabilities that lift one of them and place memory, of this process.
 
 Format: getrlimit(2), capabilities(7).
 """
@@ -15,7 +15,8 @@ from advisor.probes._services import SERVICES, Service, read_services
 ORIGIN = "/proc/self/limits"
 STATUS = "/proc/self/status"
 CAP_IPC_LOCK = 14
-"""Bit of the capability; include/uapi/linux/capability.h."""
+CAP_SYS_NICE = 23
+"""Bits of the capabilities; include/uapi/linux/capability.h."""
 _TITLES = {
     "memlock": "Max locked memory",
     "nofile": "Max open files",
@@ -58,6 +59,7 @@ class Limits(ProcessLimits):
 
     seen: ClassVar[Seen | None] = "own"
     may_lock_memory: Annotated[bool | None, "has CAP_IPC_LOCK: the memlock limit does not bind"] = None
+    may_place_memory: Annotated[bool | None, "has CAP_SYS_NICE, without which containers refuse NUMA placement"] = None
     services: Annotated[
         tuple[ServiceLimits, ...] | None, SeenAs("masked"), "services of systemd that start jobs and run"
     ] = None
@@ -78,13 +80,13 @@ def read(host: Host) -> Limits:
     for name, limit in limits.items():
         values.update(_fields(name, limit))
     status = host.text(STATUS)
-    locks = None if status is None else parse_capability(status, CAP_IPC_LOCK)
     return Limits(
         origin=ORIGIN,
         **values,  # type: ignore[arg-type]
-        may_lock_memory=locks,
+        may_lock_memory=None if status is None else parse_capability(status, CAP_IPC_LOCK),
+        may_place_memory=None if status is None else parse_capability(status, CAP_SYS_NICE),
         services=_services(host),
-        origins={"may_lock_memory": STATUS, "services": SLICES[0]},
+        origins={"may_lock_memory": STATUS, "may_place_memory": STATUS, "services": SLICES[0]},
     )
 
 

@@ -20,7 +20,10 @@ ORIGIN = "/etc/nccl.conf"
 HOME = "/root/.nccl.conf"
 PROFILES = "/etc/profile.d"
 MICROSOFT = "/opt/microsoft"
-KEPT = ("NCCL_", "TORCH_NCCL_", "UCX_", "FI_", "OMP_", "CUDA_", "RCCL_", "OFI_NCCL_")
+KEPT = (
+    *("NCCL_", "TORCH_NCCL_", "TORCH_DISTRIBUTED_DEBUG", "TORCH_FR_", "GLOO_"),
+    *("UCX_", "FI_", "OMP_", "CUDA_", "RCCL_", "OFI_NCCL_"),
+)
 _PRIVATE = ("NCCL_COMM_ID", "NCCL_HOSTID")
 """Names whose values are addresses or names of hosts."""
 _SECRET = ("AUTH", "CREDENTIAL", "JWT", "PASS", "SECRET", "TOKEN")
@@ -86,7 +89,9 @@ class NcclConf(Facts):
     user_file_read: Annotated[
         bool | None, "that file was there; unknown for users other than root who have no $NCCL_CONF_FILE"
     ] = None
-    environment: Annotated[tuple[Variable, ...] | None, "NCCL_, UCX_, FI_, OMP_, CUDA_ ... of this session"] = None
+    environment: Annotated[
+        tuple[Variable, ...] | None, "NCCL_, TORCH_NCCL_, GLOO_, UCX_, OMP_, CUDA_ ... of this session"
+    ] = None
     logins: Annotated[tuple[ShellLine, ...] | None, "the same names in /etc/environment and /etc/profile.d"] = None
     vendor: Annotated[
         Vendor | None, "whose profile for NCCL lies on this host: it knows best, and advice must not override it"

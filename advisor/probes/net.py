@@ -20,6 +20,8 @@ from advisor.probes._sysfs import link_name, near_numa_node, pci_chain, quiet_te
 ORIGIN = NET
 VLANS = "/proc/net/vlan/config"
 LOWER = "lower_"
+_MADE_UP = re.compile(r"(?:veth|cali|lxc|vnet|tap|fwbr|fwln|fwpr).*|.*(?=[a-z]*\d)[0-9a-f]{6,}(?:_[ch])?")
+"""Names that change with every container: those of links and taps, and those that end in a random number."""
 _OF_BONDS = ("bond_mode", "bond_members", "bond_hash_policy", "bond_active_member", "bond_lacp_rate")
 _PROMISCUOUS = 0x100
 UP = 0x1
@@ -72,6 +74,9 @@ class Net(Facts):
     """The network interfaces."""
 
     interfaces: Annotated[tuple[Interface, ...] | None, "those listed above, by name"] = None
+    others: Annotated[
+        tuple[str, ...] | None, "names of the rest, but for those made up for each container and virtual machine"
+    ] = None
 
 
 COLLECTED = Collected(
@@ -95,6 +100,7 @@ def read(host: Host) -> Net:
     devices = {name: device_of(host, name, real) for name, real in reals.items()}
     any_hardware = any(devices.values())
     interfaces = []
+    others = []
     vlans: dict[str, int] | None = None
     for name in reals:
         kind = None if devices[name] else parse_kind(quiet_text(host, f"{ORIGIN}/{name}/uevent") or "")
@@ -102,7 +108,14 @@ def read(host: Host) -> Net:
             if kind == "vlan" and vlans is None:
                 vlans = parse_vlans(host.text(VLANS) or "")
             interfaces.append(_interface(host, name, kind, devices[name], vlans or {}))
-    return Net(origin=ORIGIN, interfaces=tuple(interfaces))
+        elif not is_made_up(name):
+            others.append(name)
+    return Net(origin=ORIGIN, interfaces=tuple(interfaces), others=tuple(others))
+
+
+def is_made_up(name: str) -> bool:
+    """Whether an interface's name was made up for one container or virtual machine. Sample: ``veth1a2b3c4``"""
+    return _MADE_UP.fullmatch(name) is not None
 
 
 def parse_kind(uevent: str) -> str | None:

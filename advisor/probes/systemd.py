@@ -19,12 +19,13 @@ SYSTEM_CONF = "/etc/systemd/system.conf"
 LOGIND_CONF = "/etc/systemd/logind.conf"
 UNITS = (
     "chrony.service", "chronyd.service", "containerd.service", "crio.service", "docker.service", "irqbalance.service",
-    "k3s.service", "kubelet.service", "munge.service", "ntpd.service", "ntpsec.service", "nvidia-dcgm.service",
-    "nvidia-fabricmanager.service", "nvidia-imex.service", "nvidia-persistenced.service", "opensm.service",
-    "openibd.service", "phc2sys.service", "podman.service", "ptp4l.service", "rke2-agent.service", "slurmd.service",
-    "ssh.service", "sshd.service", "systemd-timesyncd.service", "tuned.service", "user@.service",
+    "k3s.service", "kubelet.service", "lldpad.service", "munge.service", "ntpd.service", "ntpsec.service",
+    "nvidia-dcgm.service", "nvidia-fabricmanager.service", "nvidia-imex.service", "nvidia-persistenced.service",
+    "opensm.service", "openibd.service", "phc2sys.service", "podman.service", "ptp4l.service", "rke2-agent.service",
+    "slurmd.service", "ssh.service", "sshd.service", "systemd-timesyncd.service", "tuned.service", "user@.service",
 )  # fmt: skip
-"""Services that start jobs, tune the host, keep its clock or serve its GPUs. user@ runs the sessions' own services."""
+"""Services that start jobs, tune the host and its links, keep its clock or serve its GPUs. user@ runs the sessions' own
+services."""
 _LIMITS = ("CORE", "MEMLOCK", "NOFILE", "NPROC", "RTPRIO", "STACK")
 UNIT_KEYS = frozenset(
     (

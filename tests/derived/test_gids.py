@@ -92,5 +92,41 @@ def test_ports_with_different_entries_have_none_in_common() -> None:
     assert derive(Rdma(devices=both), None).common_gid_index is None
 
 
+def ports(*told: tuple[str, float | None, int]) -> Rdma:
+    """Devices with one port each: link layer, rate and state."""
+    devices = [
+        RdmaDevice(
+            name=f"mlx5_{number}",
+            ports=(Port(number=1, state=state, link_layer=layer or None, rate_gbps=rate),),
+        )
+        for number, (layer, rate, state) in enumerate(told)
+    ]
+    return Rdma(devices=tuple(devices))
+
+
+IB, ROCE = "InfiniBand", "Ethernet"
+
+
+@pytest.mark.parametrize(
+    ("told", "odd", "even"),
+    [
+        ([(IB, 400, 4), (IB, 400, 4), (ROCE, 100, 4)], ("mlx5_2:1",), "=mlx5_0:1,mlx5_1:1"),
+        ([(ROCE, 400, 4), (ROCE, 25, 4)], ("mlx5_1:1",), "=mlx5_0:1"),
+        ([(ROCE, 400, 4), (ROCE, 200, 4)], (), "=mlx5_0:1,mlx5_1:1"),
+        ([(IB, 400, 4), (ROCE, 100, 1)], (), "=mlx5_0:1"),
+        ([(IB, 100, 4), (ROCE, 100, 4)], ("mlx5_1:1",), "=mlx5_0:1"),
+        ([(IB, 400, 4), ("", 100, 4)], None, None),
+        ([(IB, 400, 4), (IB, None, 4)], None, None),
+        ([], (), None),
+    ],
+    ids=["mixed", "slow", "half as fast", "not active", "as many of both", "layer unknown", "rate unknown", "none"],
+)
+def test_ports_that_do_not_go_with_the_rest(
+    told: list[tuple[str, float | None, int]], odd: tuple[str, ...] | None, even: str | None
+) -> None:
+    gids = derive(ports(*told), None)
+    assert (gids.odd_ports, gids.even_ports) == (odd, even)
+
+
 def test_devices_that_are_not_known_have_no_ports() -> None:
     assert derive(Rdma(), None).ports is None

@@ -25,7 +25,7 @@ def wrong_in(name: str) -> list[str]:
     instead = knob.instead.partition("=")[0]
     re.compile(knob.values)
     checks = {
-        "named otherwise": re.fullmatch(r"(NCCL|TORCH|TORCHELASTIC|GLOO)_[A-Z0-9_]+", name),
+        "named otherwise": re.fullmatch(r"(NCCL|TORCH|TORCHELASTIC|GLOO|CUDA)_[A-Z0-9_]+", name),
         "with an odd release": all(RELEASE.fullmatch(release) for release in releases),
         "newer than the table": not knob.since or tuple(map(int, knob.since.split("."))) <= NEWEST,
         "replaced by what nothing reads": instead in ("", "init_process_group(timeout")
@@ -81,12 +81,43 @@ def test_every_row_is_sound() -> None:
         ("NCCL_CTA_POLICY", "EFFICIENCY|ZERO", "none"),
         ("TORCH_NCCL_BLOCKING_WAIT", "True", "none"),
         ("TORCH_NCCL_BLOCKING_WAIT", "on", "unknown word"),
-        ("TORCH_NCCL_ASYNC_ERROR_HANDLING", "4", "unknown word"),
+        ("TORCH_NCCL_ASYNC_ERROR_HANDLING", "on", "unknown word"),
         ("TORCH_DISTRIBUTED_DEBUG", "detail", "none"),
     ],
 )
 def test_what_is_wrong_with_a_value(name: str, value: str, fault: str) -> None:
     assert fault_of(KNOBS[name], value) == fault
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "leftover"),
+    [
+        ("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0", True),
+        ("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1", False),
+        ("TORCH_NCCL_ENABLE_MONITORING", "False", True),
+        ("TORCH_NCCL_ENABLE_MONITORING", "1", False),
+        *(
+            (name, value, value == "yes")
+            for value in ("yes", "0")
+            for name in (
+                *("TORCH_NCCL_BLOCKING_WAIT", "TORCH_NCCL_DESYNC_DEBUG", "TORCH_NCCL_ENABLE_TIMING"),
+                *("TORCH_NCCL_NAN_CHECK", "NCCL_BLOCKING_WAIT", "NCCL_DESYNC_DEBUG", "NCCL_ENABLE_TIMING"),
+            )
+        ),
+        ("NCCL_ASYNC_ERROR_HANDLING", "0", True),
+        ("TORCH_DISTRIBUTED_DEBUG", "DETAIL", True),
+        ("TORCH_DISTRIBUTED_DEBUG", "INFO", False),
+        ("NCCL_LAUNCH_MODE", "GROUP", True),
+        ("NCCL_LAUNCH_MODE", "PARALLEL", False),
+        ("NCCL_CHECK_MODE", "DEBUG_GLOBAL", True),
+        ("NCCL_CHECK_MODE", "DEFAULT", False),
+        ("CUDA_LAUNCH_BLOCKING", "1", True),
+        ("CUDA_LAUNCH_BLOCKING", "0", False),
+        ("NCCL_DEBUG", "INFO", False),
+    ],
+)
+def test_values_that_are_left_over_from_debugging(name: str, value: str, leftover: bool) -> None:
+    assert bool(re.fullmatch(KNOBS[name].leftover, value)) is leftover
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,10 @@ def test_a_limit_is_read(name: str, limit: Limit) -> None:
     assert parse_limit(TEXT, name) == limit
 
 
+def test_a_container_may_lack_what_places_memory(tmp_path: Path) -> None:
+    assert read(write_tree(tmp_path, {"/proc/self/status": "CapEff:\t0000000000800000\n"})).may_place_memory is True
+
+
 def test_a_line_that_is_missing_or_cut_is_no_limit() -> None:
     assert parse_limit("Max open files            1024", "nofile") is None
     assert parse_limit(TEXT.replace("1024", "many"), "nofile") is None
@@ -40,7 +44,7 @@ def test_a_plain_tree_tells_by_its_files(tmp_path: Path) -> None:
     limits = read(write_tree(tmp_path, files))
     assert (limits.nofile_soft, limits.nofile_hard, limits.nofile_unlimited) == (1024, 524288, False)
     assert (limits.memlock_hard_unlimited, limits.memlock_hard_bytes) == (True, None)
-    assert limits.may_lock_memory is True
+    assert (limits.may_lock_memory, limits.may_place_memory) == (True, False)
 
 
 def test_answers_of_the_system_come_first(tmp_path: Path) -> None:

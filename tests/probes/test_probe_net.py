@@ -156,3 +156,20 @@ def test_a_vlan_has_its_number_from_a_file_for_root(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "bond0.1 | one | bond0\n", "bond0.1 | 1\n", "|\n"])
 def test_a_table_of_vlans_that_is_none(text: str) -> None:
     assert parse_vlans(text) == {}
+
+
+def test_the_rest_is_named_but_for_what_is_made_up_for_each_container(tmp_path: Path) -> None:
+    virtual = "/sys/devices/virtual"
+    names = ("tun0", "tailscale0", "veth1a2b3c4", "cali0123456789a", "cilium_host", "eni3f2a91b0c4d", "vnet7", "dummy0")
+    host = write_tree(
+        tmp_path,
+        {
+            f"{NET}/eth0/device/vendor": "0x15b3\n",
+            **{path: text for name in names for path, text in files(name, virtual, uevent=f"INTERFACE={name}").items()},
+        },
+    )
+    for name in names:
+        link(tmp_path, name, virtual)
+    net = read(host)
+    assert list(by_name(net)) == ["eth0"]
+    assert net.others == ("cilium_host", "dummy0", "tailscale0", "tun0")
