@@ -24,7 +24,7 @@ class NicInterrupts(Facts):
     """The interrupts of one network card's queues. irqbalance may move them at any time."""
 
     name: Annotated[str, "its first interface"]
-    address: Annotated[str, "its PCI address"]
+    pci_address: str
     speed_mbps: int | None = None
     up: Annotated[bool | None, "the interface has a link"] = None
     does_rdma: Annotated[bool | None, "RDMA devices lie on the same card"] = None
@@ -32,7 +32,6 @@ class NicInterrupts(Facts):
     near_cpus: Annotated[tuple[int, ...] | None, "CPUs near the card that are not isolated"] = None
     far_queues: Annotated[int | None, Volatile(), "of those, how many go to a CPU that is not near"] = None
     unheeded_hints: Annotated[int | None, Volatile(), "how many go elsewhere than their driver wishes"] = None
-    vectors: Annotated[tuple[Vector, ...] | None, Volatile(), "the interrupts of its queues"] = None
 
 
 class NicInterruptList(Facts):
@@ -69,7 +68,7 @@ def _card(
     return NicInterrupts(
         origin=one.origin,
         name=interface.name,
-        address=one.pci_address,
+        pci_address=one.pci_address,
         speed_mbps=interface.speed_mbps,
         up=None if interface.operstate is None else interface.operstate == "up",
         does_rdma=None if interface.rdma_devices is None else bool(interface.rdma_devices),
@@ -77,14 +76,12 @@ def _card(
         near_cpus=near,
         far_queues=None if queues is None else _far(queues, near),
         unheeded_hints=None if queues is None else _unheeded(queues),
-        vectors=queues,
         origins={
             "speed_mbps": f"{interface.origin}/speed",
             "up": f"{interface.origin}/operstate",
             "does_rdma": f"{interface.origin}/device/infiniband",
             "near_cpus": f"{one.origin}/local_cpulist",
             "queues": "/proc/interrupts" if one.vectors is not None else f"{one.origin}/msi_irqs",
-            "vectors": "/proc/interrupts" if one.vectors is not None else f"{one.origin}/msi_irqs",
             "far_queues": "/proc/irq/N/effective_affinity_list",
             "unheeded_hints": "/proc/irq/N/affinity_hint",
         },

@@ -41,7 +41,7 @@ def card(
 def test_queues_that_interrupt_far_from_the_card_are_counted() -> None:
     found = card(vector(1, 0), vector(2, 3), vector(3, 4), vector(4, 60, name=f"mlx5_async0@pci:{ADDRESS}"))
     assert found is not None
-    assert (found.name, found.address, found.speed_mbps, found.up, found.does_rdma) == (
+    assert (found.name, found.pci_address, found.speed_mbps, found.up, found.does_rdma) == (
         *("ens1", ADDRESS, 100000, True, True),
     )
     assert (found.queues, found.far_queues, found.near_cpus) == (3, 1, (0, 1, 2, 3))

@@ -14,7 +14,7 @@ from advisor.targets._base import load_targets
 from advisor.targets._denied import denied
 
 RULES = loaded()
-AREAS = {"cpu", "gpu", "memory", "network", "numa", "pcie", "rdma", "storage"}
+AREAS = {"cpu", "gpu", "memory", "nccl", "network", "numa", "pcie", "rdma", "storage"}
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)

@@ -189,7 +189,12 @@ def network() -> dict[str, str]:
     values = {"tcp_rmem": "4096 131072 6291456", "tcp_wmem": "4096 16384 4194304", "tcp_slow_start_after_idle": "0"}
     values |= dict.fromkeys(("tcp_timestamps", "tcp_sack", "tcp_window_scaling", "tcp_moderate_rcvbuf"), "1")
     card = {"speed": "100000", "operstate": "up", "type": "1", "mtu": "9000", "device/vendor": "0x15b3"}
-    card |= {"statistics/rx_missed_errors": "12", "duplex": "full", "queues/rx-0/rps_cpus": "0"}
+    card |= {
+        "statistics/rx_missed_errors": "12",
+        "statistics/rx_crc_errors": "3",
+        "duplex": "full",
+        "queues/rx-0/rps_cpus": "0",
+    }
     return {
         "/proc/net/softnet_stat": softnet(),
         "/proc/net/stat/arp_cache": "entries  allocs\n0000001f  00000020\n",
@@ -263,7 +268,7 @@ def calls() -> dict[str, Any]:
     healthy |= {"ecc_mode": True, "ecc_pending_mode": True, "mig_mode": False, "mig_pending_mode": False}
     gpus = [{"index": number, "bus_id": address, **healthy} for number, address in enumerate(GPUS)]
     return {
-        "limits": {"memlock": [None, None], "nofile": [1048576, 1048576]},
+        "limits": {"memlock": [None, None], "nofile": [1048576, 1048576], "stack": [8388608, None]},
         "affinity": [0, 1, 2, 3],
         "statvfs": {
             "/": [4096, 10**8, 5 * 10**7, 10**7, 9 * 10**6],
@@ -503,6 +508,7 @@ def test_a_guest_hears_nothing_of_what_only_hardware_has(tmp_path: Path) -> None
         ("network/backlog-drops", {"/proc/net/softnet_stat": softnet(dropped=5)}),
         ("network/receive-budget-short", {"/proc/net/softnet_stat": softnet(processed=0x1100, squeezed=9)}),
         ("network/drops-with-small-rings", {"/sys/class/net/eth0/statistics/rx_missed_errors": "13\n"}),
+        ("network/damaged-packets", {"/sys/class/net/eth0/statistics/rx_crc_errors": "4\n"}),
     ],
 )
 def test_what_grows_between_two_readings_is_one_finding(tmp_path: Path, rule: str, later: Mapping[str, str]) -> None:
