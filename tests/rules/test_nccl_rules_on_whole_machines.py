@@ -1,4 +1,4 @@
-"""Variables for NCCL on the node on which nothing else is wrong: each mistake is one finding, a whole article several."""
+"""Variables for NCCL on a node on which nothing else is wrong: each mistake is one finding, an article several."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,7 +37,7 @@ CONF = "/etc/nccl.conf"
         ("# NCCL_PROTO=SHM", None),
     ],
 )
-def test_one_line_of_ncclss_file_is_one_finding(tmp_path: Path, line: str, rule: str | None) -> None:
+def test_one_line_of_nccls_file_is_one_finding(tmp_path: Path, line: str, rule: str | None) -> None:
     files = healthy() | {CONF: f"{line}\n"}
     assert failing(report(tmp_path, files, calls())) == ({f"nccl/{rule}"} if rule else set())
 
