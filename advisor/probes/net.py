@@ -73,6 +73,8 @@ class Interface(Facts):
 class Net(Facts):
     """The network interfaces."""
 
+    seen: ClassVar[Seen | None] = "own"
+    read_from: ClassVar[str] = "/sys/class/net"
     interfaces: Annotated[tuple[Interface, ...] | None, "those listed above, by name"] = None
     others: Annotated[
         tuple[str, ...] | None, "names of the rest, but for those made up for each container and virtual machine"
