@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -116,7 +116,7 @@ def _as_json(change: Change, settings: Sequence[str], done: bool, notes: Sequenc
     return json.dumps(document, indent=1, sort_keys=True)
 
 
-def effects(files: Sequence[GeneratedFile], change: Change, targets: dict[str, Installed]) -> list[str]:
+def effects(files: Sequence[GeneratedFile], change: Change, targets: Mapping[str, Installed]) -> list[str]:
     """When each setting of a file that changes counts, and its risk, one text each."""
     changed = {entry.path for entry in change.pending.entries if entry.after is not None}
     now = {one.setting for one in change.pending.live}

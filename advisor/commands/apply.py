@@ -18,33 +18,17 @@ def command(out: str, dry_run: bool, yes: bool, target_root: str | None, form: s
     Suggestions (OUT/suggested) and what belongs to jobs (OUT/job) are never installed, and nothing is restarted. Exit
     status: 0 done, or nothing to do; 2 something is wrong with OUT or the options; 3 not done, all is as before.
     """
-    from advisor.commands._changes import Manner, change_host, effects
+    from advisor.commands._changes import Manner
+    from advisor.commands._installing import install
     from advisor.commands._site import place_at
-    from advisor.commands._snapshot import probe_host
-    from advisor.errors import ApplyError
-    from advisor.planning.changes import Change
+    from advisor.inputs import printable
     from advisor.planning.generated import read_generated
-    from advisor.planning.objections import objections
-    from advisor.planning.transaction import install_change
+    from advisor.planning.write import unlisted
     from advisor.targets._installed import load_installed
 
-    targets = dict(load_installed())
-    files = read_generated(out, targets)
+    files = read_generated(out, load_installed())
     manner = Manner("apply", dry_run, yes, form == "json", quiet)
     manner.refuse_unasked()
-    place = place_at(target_root, "apply", changes=not dry_run)
-    snapshot, defects = probe_host(place.host)
-    against = [f"probe {one.probe} failed, so it is not known what stands against it: {one.error}" for one in defects]
-    against += objections(files, snapshot, targets, place.running)
-    if against:
-        raise ApplyError("\n".join([*against, "nothing was changed; run advisor render again on this host"]))
-    live = [one for file in files if place.running for one in targets[file.target].live(snapshot, file.lines)]
-
-    def make() -> Change:
-        change = install_change(place.site, files, live, targets)
-        if change.by_hand:
-            told = "move the change to --set (see advisor render --help) and remove the file; nothing was changed"
-            raise ApplyError("\n".join([*change.by_hand, told]))
-        return change
-
-    return change_host(place.site, manner, make, lambda change: effects(files, change, targets))
+    for name in unlisted(out, "host"):
+        click.echo(f"advisor: {printable(name)} is not in advisor.lock and is not installed", err=True)
+    return install(place_at(target_root, "apply", changes=not dry_run), files, manner)

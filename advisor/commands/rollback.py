@@ -17,11 +17,10 @@ def command(dry_run: bool, yes: bool, target_root: str | None, form: str, quiet:
     former content back. A run that was cut off is put in order too. Exit status: 0 done, or nothing to do; 3 something
     was left as it is, or nothing could be done.
     """
-    from advisor.commands._changes import Manner, change_host
+    from advisor.commands._changes import Manner
+    from advisor.commands._installing import undo
     from advisor.commands._site import place_at
-    from advisor.planning.transaction import undo_change
 
     manner = Manner("rollback", dry_run, yes, form == "json", quiet)
     manner.refuse_unasked()
-    place = place_at(target_root, "rollback", changes=not dry_run)
-    return change_host(place.site, manner, lambda: undo_change(place.site), lambda change: [])
+    return undo(place_at(target_root, "rollback", changes=not dry_run), manner)

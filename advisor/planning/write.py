@@ -14,6 +14,8 @@ _LIMIT_BYTES = 64 * 1024 * 1024
 """No generated file is larger; what is longer is compared, or refused, by its beginning."""
 _REMOVABLE = ("host/", "job/", "suggested/", "report.md", "tuning.json")
 """A lock from somebody else's commit must not be able to name any other file for removal."""
+_MOST_NAMED = 20
+"""Of files that are not ours."""
 _YOURS_IF_THERE = ".gitignore"
 """A repository's own file of that name is left alone."""
 
@@ -68,6 +70,17 @@ def former_lock(out: str | Path) -> Lock:
     refuse_outside(Path(out), LOCK_NAME)
     data = _content(path)
     return Lock() if data is None else parse_lock(data.decode("utf-8", "replace"), printable(path))
+
+
+def unlisted(out: str | Path, folder: str) -> list[str]:
+    """Files below a folder of OUT that advisor.lock does not name, some of them if there are many; follows no link."""
+    known, found = former_lock(out).files, []
+    for above, _, names in os.walk(Path(out) / folder):
+        here = [str(Path(above, name).relative_to(out)) for name in names]
+        found += [name for name in here if name not in known]
+        if len(found) >= _MOST_NAMED:
+            break
+    return [str(Path(out) / name) for name in sorted(found)[:_MOST_NAMED]]
 
 
 def _write(root: Path, output: Output) -> Written:

@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -217,3 +218,38 @@ def test_a_terminal_is_asked(place: Place, answer: bytes, status: int) -> None:
     assert "+vm.swappiness = 10" in screen
     assert "Change this? [y/N]" in screen
     assert (looks(place.root) == before) == (status != 0)
+
+
+def test_a_file_beside_the_generated_ones_is_not_installed(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    (place.out / "host/etc/sysctl.d/10-mine.conf").write_text("kernel.panic = 1\n")
+    (place.out / "host/etc/passwd").symlink_to("/etc/passwd")
+    assert place.apply("--yes") == 0
+    err = capsys.readouterr().err
+    assert f"{place.out}/host/etc/sysctl.d/10-mine.conf is not in advisor.lock and is not installed" in err
+    assert "host/etc/passwd is not in advisor.lock" in err
+    assert not (place.root / "etc/sysctl.d/10-mine.conf").exists()
+    assert not (place.root / "etc/passwd").exists()
+
+
+def test_whoever_owns_the_root_needs_no_other_rights() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("root becomes somebody else in this test")
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
+        os.chmod(folder, 0o777)
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                os.setgid(65534)
+                os.setuid(65534)
+                own = Place(Path(folder) / "own")
+                before = looks(own.root)
+                assert own.apply("--yes", "--quiet") == 0
+                assert own.text(SYSCTL) == FILES[SYSCTL]
+                assert own.rollback("--yes", "--quiet") == 0
+                assert looks(own.root) == before
+                assert run(["apply", str(own.out), "--yes"]) == 2
+                status = 0
+            finally:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
