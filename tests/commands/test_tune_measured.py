@@ -14,7 +14,7 @@ from advisor.commands._interrupt import stoppable
 from advisor.commands._measured import Asked, Described, basis, earlier, measure, resources, validity
 from advisor.derived.budget import Budget
 from advisor.errors import Interrupted
-from advisor.model.finding import Finding, Report, Severity
+from advisor.model.finding import Finding, Position, Report, Severity
 from advisor.model.trial import Config, Measurement
 from advisor.tuning.batching import Declared, batching
 from advisor.tuning.record import Record, parse_record, record_text
@@ -186,6 +186,15 @@ def test_the_summary_tells_choice_gain_failures_review_and_files(tmp_path: Path)
     assert "no-space-in-shm: No space left on device (28)" in rows["Failed"]
     assert rows["Review"] == "1 critical, 2 warn; 1 could not be told; see OUT/report.md"
     assert rows["Files"] == "OUT: 14 files, 5 of them changed"
+
+
+def test_the_summary_tells_what_is_disputed_apart(tmp_path: Path) -> None:
+    positions = (Position("on", "a page", "hot"), Position("off", "another", "cold"))
+    report = Report((finding("warn"), replace(finding("info"), positions=positions)))
+    text = _summary.text(searched(tmp_path), report, None)
+    assert "Review    1 warn; authorities disagree about 1\n" in text
+    document = json.loads(_summary.as_json(searched(tmp_path), report, None))
+    assert (document["failing"], document["disputed"]) == (["area/bad"], ["area/bad"])
 
 
 def test_the_summary_is_json_too(tmp_path: Path) -> None:
