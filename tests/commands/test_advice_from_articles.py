@@ -39,7 +39,8 @@ def findings(capsys: pytest.CaptureFixture[str], *more: str) -> list[dict[str, s
 
 def expected(data: str) -> set[tuple[str, str, str]]:
     """Rule, subject and weight of every finding that the checked claims call for, with the data set at this place."""
-    rows = csv.DictReader((CASE / "expected.tsv").read_text().splitlines(), delimiter="\t")
+    rows = list(csv.DictReader((CASE / "expected.tsv").read_text().splitlines(), delimiter="\t"))
+    assert {len(row) - list(row.values()).count(None) for row in rows} == {5}, "a row of expected.tsv has five columns"
     return {(row["rule"], row["subject"], row["weight"]) for row in rows if row["data"] in ("", data)}
 
 
