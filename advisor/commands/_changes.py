@@ -64,12 +64,13 @@ def change_host(
 
 
 def _in_order(site: Site, manner: Manner) -> list[str]:
-    if not manner.dry_run:
-        return recover(site)
+    """Puts in order what an earlier run left half done, and says so. Raises ApplyError where that cannot be."""
     try:
         cut_off = is_cut_off(site)
     except OSError as error:
         raise ApplyError(f"cannot read {printable(error.filename)}: {error.strerror}; start it with sudo") from None
+    if not manner.dry_run:
+        return recover(site)
     if cut_off:
         raise ApplyError("an earlier run was cut off half way: advisor rollback puts that in order, then look again")
     return []

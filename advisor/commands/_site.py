@@ -39,6 +39,8 @@ def _named(target_root: str) -> str:
     real = os.path.realpath(target_root) if target_root and "\0" not in target_root else ""
     if not os.path.isdir(real):
         raise InputError(f"--target-root must be the folder of a system's root but is {printable(target_root)!r}")
+    if not os.access(real, os.R_OK | os.X_OK):
+        raise InputError(f"--target-root {printable(target_root)} cannot be read: start advisor with sudo")
     return real
 
 

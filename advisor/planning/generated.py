@@ -4,6 +4,7 @@ A file counts when advisor.lock names it with the hash it has, it lies at a plac
 and every line of it is one that this target writes and nothing that advisor never sets.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,15 +34,20 @@ class GeneratedFile:
 
 def read_generated(out: str | Path, targets: Mapping[str, Installed]) -> tuple[GeneratedFile, ...]:
     """The files below ``OUT/host``, by path. Raises InputError for an OUT of which anything is wrong."""
+    if not str(out):
+        raise InputError("OUT is empty: give the folder that advisor render or tune wrote")
     lock = _lock(Path(out))
     names = sorted(name for name in lock.files if name.startswith(f"{_HOST}/"))
     return tuple(_file(Path(out), name, lock, targets) for name in names)
 
 
 def _lock(out: Path) -> Lock:
-    if not (out / LOCK_NAME).exists():
+    if not os.path.lexists(out / LOCK_NAME):
         raise InputError(f"{printable(out)} holds no {LOCK_NAME}: give the folder that advisor render or tune wrote")
-    lock = former_lock(out)
+    try:
+        lock = former_lock(out)
+    except OSError as error:
+        raise InputError(f"cannot read {printable(out / LOCK_NAME)}: {error.strerror}") from None
     if lock.pending:
         raise InputError(f"{printable(out)} was left half written by a run that was cut off: run advisor render again")
     return lock

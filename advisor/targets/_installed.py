@@ -18,6 +18,7 @@ from advisor.targets._base import SetBy, Target
 _TOLD = re.compile(r"risk: (none|low|medium|high); takes effect: (now|new login|remount|reload|reboot)")
 _SEEN = re.compile(r"seen: (.+) in (/\S+)")
 FILE_MODE = 0o644
+_LONGEST_LINE = 4096
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,8 @@ def entries(text: str) -> Iterator[Entry]:
     comments: list[str] = []
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.strip()
+        if len(raw) > _LONGEST_LINE:
+            raise ValueError(f"line {number} is longer than any that is generated")
         if line.endswith("\\") or not raw.replace("\t", " ").isprintable():
             raise ValueError(f"line {number} has a character that no generated file has there: {raw[:80]!r}")
         if line.startswith("#"):

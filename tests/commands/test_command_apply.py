@@ -5,6 +5,7 @@ import os
 import pty
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -231,7 +232,8 @@ def test_a_file_beside_the_generated_ones_is_not_installed(place: Place, capsys:
     assert not (place.root / "etc/passwd").exists()
 
 
-def test_whoever_owns_the_root_needs_no_other_rights() -> None:
+def as_nobody(act: Callable[[Path], None]) -> None:
+    """Runs ``act`` in a child of another user, in a folder where everybody may write."""
     if os.geteuid() != 0:
         pytest.skip("root becomes somebody else in this test")
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
@@ -240,16 +242,57 @@ def test_whoever_owns_the_root_needs_no_other_rights() -> None:
         if child == 0:
             status = 1
             try:
-                os.setgid(65534)
-                os.setuid(65534)
-                own = Place(Path(folder) / "own")
-                before = looks(own.root)
-                assert own.apply("--yes", "--quiet") == 0
-                assert own.text(SYSCTL) == FILES[SYSCTL]
-                assert own.rollback("--yes", "--quiet") == 0
-                assert looks(own.root) == before
-                assert run(["apply", str(own.out), "--yes"]) == 2
+                act(Path(folder))
                 status = 0
             finally:
                 os._exit(status)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def become_nobody() -> None:
+    os.setgid(65534)
+    os.setuid(65534)
+
+
+def test_whoever_owns_the_root_needs_no_other_rights() -> None:
+    def act(folder: Path) -> None:
+        become_nobody()
+        own = Place(folder / "own")
+        before = looks(own.root)
+        assert own.apply("--yes", "--quiet") == 0
+        assert own.text(SYSCTL) == FILES[SYSCTL]
+        assert own.rollback("--yes", "--quiet") == 0
+        assert looks(own.root) == before
+        assert run(["apply", str(own.out), "--yes"]) == 2
+
+    as_nobody(act)
+
+
+@pytest.mark.parametrize(
+    ("closed", "mode", "status"),
+    [
+        ("root", 0o755, 3),
+        ("root", 0o700, 2),
+        ("root/etc", 0o700, 3),
+        ("root/var/lib/advisor", 0o700, 3),
+        ("out", 0o700, 2),
+    ],
+)
+def test_what_is_not_allowed_is_one_sentence(
+    closed: str, mode: int, status: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def act(folder: Path) -> None:
+        other = Place(folder)
+        (other.root / "var/lib/advisor").mkdir(parents=True)
+        (folder / closed).chmod(mode)
+        before = looks(folder)
+        if os.fork() == 0:
+            become_nobody()
+            os._exit(other.apply("--yes", "--quiet"))
+        assert os.waitstatus_to_exitcode(os.wait()[1]) == status
+        assert looks(folder) == before
+
+    as_nobody(act)
+    err = capfd.readouterr().err
+    assert len(err.splitlines()) == 1
+    assert "Permission denied" in err or "cannot be read" in err or "holds no" in err
