@@ -29,6 +29,11 @@ def mount_tmpfs(target: str, options: str) -> None:
     mount("tmpfs", target, "tmpfs", 0, options)
 
 
+def bind(source: str, target: str) -> None:
+    """Shows one folder in the place of another."""
+    mount(source, target, None, _MS_BIND)
+
+
 def make_read_only(path: str) -> None:
     """A file or folder that cannot be written to, nor be moved away."""
     mount(path, path, None, _MS_BIND)
