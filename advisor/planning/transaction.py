@@ -118,6 +118,8 @@ def carry_out(site: Site, change: Change) -> list[str]:
         told = _do(site, pending, replace(change.then, home=pending.home))
     except BaseException as error:
         notes = _turned_back(site, pending)
+        if isinstance(error, ApplyError):
+            raise ApplyError("\n".join([str(error), *notes])) from None
         if not isinstance(error, OSError):
             raise
         why = f"cannot change {error.filename}: {error.strerror}; what was done was turned back"
@@ -131,6 +133,9 @@ def carry_out(site: Site, change: Change) -> list[str]:
 
 def _do(site: Site, pending: Journal, then: Journal) -> list[str]:
     tree = site.tree
+    for entry in pending.entries:
+        if not entry.is_before(tree.state(entry.path)):
+            raise ApplyError(f"{entry.path} was changed by somebody else just now: look at it, and start again")
     for folder in pending.folders:
         tree.mkdir(folder)
     for entry in pending.entries:
@@ -182,8 +187,11 @@ def _turn_back(site: Site, pending: Journal, journal: Journal | None) -> list[st
     tree = site.tree
     told = []
     for one in reversed(pending.live):
-        if site.kernel is not None and site.kernel.read(one.path) not in (None, one.before):
+        now = site.kernel.read(one.path) if site.kernel is not None else None
+        if now not in (None, one.before):
             _set(site.kernel, one, one.before)
+        if now not in (None, one.before, one.after):
+            told.append(f"{one.setting} was {now}, and is {one.before} again as before")
     for entry in reversed(pending.entries):
         tree.unlink(_new(entry))
         told += _put_back(tree, entry)

@@ -129,6 +129,23 @@ def test_a_value_that_was_changed_by_hand_is_left_and_told(tmp_path: Path) -> No
     assert undo(site(root, nobody, kernel)).is_empty
 
 
+def test_a_value_that_was_set_after_the_kill_is_told(tmp_path: Path) -> None:
+    class Dies(Made):
+        def write(self, path: str, text: str) -> None:
+            os._exit(0)
+
+    path, root = "/proc/sys/vm/swappiness", machine(tmp_path)
+    if os.fork() == 0:
+        try:
+            install(site(root, nobody, Dies({path: "60"})), live=True)
+        finally:
+            os._exit(1)
+    assert os.wait()[1] == 0
+    kernel = Made({path: "33"})
+    assert "sysctl:vm.swappiness was 33, and is 60 again as before" in recover(site(root, nobody, kernel))
+    assert kernel.values[path] == "60"
+
+
 def test_a_value_comes_back_through_its_twin(tmp_path: Path) -> None:
     """vm.dirty_bytes takes no 0: it is vm.dirty_ratio that brings the former state back."""
     of_bytes, ratio = "/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_ratio"
