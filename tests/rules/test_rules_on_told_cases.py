@@ -281,3 +281,48 @@ def test_a_port_that_somebody_switched_off(tmp_path: Path) -> None:
     for number, (port, verdict) in enumerate(((off, {"holds"}), (waiting, {"holds", "fails"}))):
         files = {**made.server(), **made.rdma_port("mlx5_0"), **port}
         assert verdicts(report(tmp_path / str(number), files), "rdma/port-not-active") == verdict
+
+
+def roce(name: str, netdev: str, **types: str) -> made.Files:
+    """An active RoCE port whose GIDs lie on this interface; ``g0`` ... ``g3`` are their types."""
+    place = f"/sys/class/infiniband/{name}/ports/1"
+    files = {**made.rdma_port(name, layer="Ethernet", rate="100 Gb/sec (4X EDR)")}
+    for index, kind in enumerate(types.values()):
+        files[f"{place}/gids/{index}"] = "0000:0000:0000:0000:0000:ffff:0a01:0203\n"
+        files |= {f"{place}/gid_attrs/types/{index}": f"{kind}\n", f"{place}/gid_attrs/ndevs/{index}": f"{netdev}\n"}
+    return files
+
+
+@pytest.mark.parametrize(("index", "verdict"), [("2", "fails"), ("3", "holds")])
+def test_an_index_into_the_wrong_kind_of_gids(tmp_path: Path, index: str, verdict: str) -> None:
+    """Error 12 at the first collective: the entry that was asked for reaches no other node."""
+    v1, v2 = "IB/RoCE v1", "RoCE v2"
+    files = {**made.server(), **roce("mlx5_0", "eth0", g0=v1, g1=v2, g2=v1, g3=v2)}
+    files["/etc/nccl.conf"] = f"NCCL_IB_GID_INDEX={index}\n"
+    found = report(tmp_path, files, environment={})
+    assert verdicts(found, "nccl/gid-of-old-roce") == {verdict}
+
+
+@pytest.mark.parametrize(
+    ("variables", "verdict"), [("", "fails"), ("NCCL_IB_QPS_PER_CONNECTION=4\n", "holds")], ids=["one", "four"]
+)
+def test_a_bond_that_gives_the_bandwidth_of_one_port(tmp_path: Path, variables: str, verdict: str) -> None:
+    bond = "/sys/class/net/bond0"
+    files = {**made.server(), **roce("mlx5_bond_0", "bond0", g0="RoCE v2"), "/etc/nccl.conf": variables}
+    files |= {f"{bond}/uevent": "DEVTYPE=bond\nINTERFACE=bond0\n", f"{bond}/mtu": "9000\n"}
+    files |= {f"{bond}/bonding/mode": "802.3ad 4\n", f"{bond}/bonding/slaves": "ens1f0np0 ens1f1np1\n"}
+    files |= {"/etc/environment": "\n", "/etc/profile.d/lang.sh": "\n"}
+    assert verdicts(report(tmp_path, files, environment={}), "nccl/one-queue-pair-over-a-bond") == {verdict}
+
+
+def test_a_guest_whose_cards_stand_side_by_side(tmp_path: Path) -> None:
+    """NCCL crashed, or chose rings at random: no link widths, no NUMA nodes, one flat bus."""
+    paths = [f"0000:00:0{slot}.0" for slot in (5, 6, 7)]
+    codes = (made.GPU, made.GPU, made.RDMA)
+    files = {**made.guest(), **made.rdma_port("mlx5_0"), "/etc/nccl.conf": "", "/etc/environment": "\n"}
+    for path, code in zip(paths, codes, strict=True):
+        files |= made.card(path, code, node=-1, current_link_speed="Unknown", current_link_width="0")
+    links = made.links(paths)
+    links["/sys/class/infiniband/mlx5_0/device"] = f"../../../devices/pci0000:16/{paths[2]}"
+    found = report(tmp_path, files, links, environment={})
+    assert verdicts(found, "vm/pcie-tree-flat") == {"fails"}
