@@ -1,0 +1,197 @@
+"""job/launch.sh: each rank on the node of its GPU, found where it runs; unbound, and saying so, where none is told."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from advisor.targets import launch
+from tests.plans import HOSTILE, UNSEEN, everything, generated, needed, ran, wish
+
+GPUS = ("00000000:3B:00.0, GPU-aaaa1111", "00000000:5E:00.0, GPU-aaab2222", "00010000:AF:00.0, GPU-cccc3333")
+NODES = {"0000:3b:00.0": 0, "0000:5e:00.0": 1, "10000:af:00.0": 3}
+CPUS = {0: ("0-3,16-19", 0), 1: ("4-7", 0), 2: ("8-11", 1), 3: ("12-15", 1)}
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Path:
+    """A machine with three GPUs on two sockets of two nodes, and programs that say what they were told."""
+    needed("dash", "bash")
+    root, programs = tmp_path / "root", tmp_path / "bin"
+    programs.mkdir()
+    for address, number in NODES.items():
+        (root / "sys/bus/pci/devices" / address).mkdir(parents=True)
+        (root / "sys/bus/pci/devices" / address / "numa_node").write_text(f"{number}\n")
+    for number, (cpus, socket) in CPUS.items():
+        (root / f"sys/devices/system/node/node{number}").mkdir(parents=True)
+        (root / f"sys/devices/system/node/node{number}/cpulist").write_text(f"{cpus}\n")
+        topology = root / f"sys/devices/system/cpu/cpu{cpus.partition('-')[0]}/topology"
+        topology.mkdir(parents=True)
+        (topology / "physical_package_id").write_text(f"{socket}\n")
+    program(programs, "nvidia-smi", "cat <<'X'\n" + "\n".join(GPUS) + "\nX")
+    # As numactl does, it starts the command; the first call of the script is only a trial.
+    program(programs, "numactl", '[ "$3" = true ] || { echo "bound $1 $2"; shift 2; exec "$@"; }')
+    program(programs, "torchrun", 'case $1 in --help) echo "  --numa-binding {node}";; *) echo "torchrun $*";; esac')
+    return tmp_path
+
+
+def program(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+    (folder / name).chmod(0o755)
+
+
+def start(
+    node: Path, *argv: str, mode: str = "node", shell: str = "dash", env: str = "", **variables: str
+) -> tuple[str, str]:
+    """What the command said and what the script said, started with these variables alone."""
+    script = node / "job" / "launch.sh"
+    script.parent.mkdir(exist_ok=True)
+    script.write_text(generated(wish("launch", "numa-binding", mode))["job/launch.sh"])
+    if env:
+        (node / "job" / "env.sh").write_text(env)
+    base = {"PATH": f"{node}/bin:/usr/bin:/bin", "ADVISOR_ROOT": str(node / "root"), **variables}
+    done = ran([f"/bin/{shell}", script, *argv], env=base, cwd=node)
+    assert done.returncode == (0 if argv else 2)
+    return done.stdout.strip(), done.stderr.strip().replace("launch.sh: ", "")
+
+
+ECHO = ("sh", "-c", 'echo "ran $*"', "x", "a b", "$c")
+RAN = "ran a b $c"
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+@pytest.mark.parametrize(
+    ("variables", "bound"),
+    [
+        ({"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "3"}, "0"),
+        ({"LOCAL_RANK": "2", "LOCAL_WORLD_SIZE": "3"}, "3"),
+        ({"SLURM_LOCALID": "1", "SLURM_STEP_TASKS_PER_NODE": "3(x2)"}, "1"),
+        ({"OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, "1"),
+        ({"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2", "CUDA_VISIBLE_DEVICES": "2,1"}, "3"),
+        ({"LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "CUDA_VISIBLE_DEVICES": "GPU-cccc,GPU-aaab"}, "1"),
+        ({"LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2", "CUDA_VISIBLE_DEVICES": "2"}, "3"),
+        ({"SLURM_LOCALID": "0", "SLURM_NTASKS_PER_NODE": "1", "CUDA_VISIBLE_DEVICES": "1"}, "1"),
+    ],
+    ids=["first", "last, long domain", "slurm", "open mpi", "other order", "by identity", "one each", "one GPU"],
+)
+def test_a_rank_is_bound_to_the_node_of_its_gpu(
+    node: Path, shell: str, variables: Mapping[str, str], bound: str
+) -> None:
+    out, said = start(node, *ECHO, shell=shell, **variables)
+    assert (out, said) == (f"bound --cpunodebind={bound} --localalloc\n{RAN}", "")
+
+
+def test_a_rank_can_have_all_nodes_of_the_socket(node: Path) -> None:
+    out, _ = start(node, *ECHO, mode="socket", LOCAL_RANK="2", LOCAL_WORLD_SIZE="3")
+    assert out.startswith("bound --cpunodebind=2,3 ")
+
+
+@pytest.mark.parametrize(
+    ("variables", "why"),
+    [
+        ({}, "no launcher says which rank"),
+        ({"LOCAL_RANK": "0"}, "no launcher says which rank"),
+        ({"SLURM_LOCALID": "0", "SLURM_STEP_TASKS_PER_NODE": "1"}, "one process for several GPUs"),
+        ({"LOCAL_RANK": "3", "LOCAL_WORLD_SIZE": "4"}, "the PCI address of GPU 3 is not known"),
+        ({"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2", "CUDA_VISIBLE_DEVICES": "MIG-1,MIG-2"}, "no whole GPU"),
+        ({"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2", "CUDA_VISIBLE_DEVICES": ""}, "no whole GPU"),
+        ({"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2", "CUDA_VISIBLE_DEVICES": "GPU-aaa,x"}, "of GPU GPU-aaa is not"),
+        ({"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2", "CUDA_DEVICE_ORDER": "FASTEST_FIRST"}, "may be any"),
+        ({"LOCAL_RANK": "$(touch pwned)", "LOCAL_WORLD_SIZE": "2"}, "no launcher says"),
+        ({"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2", "CUDA_VISIBLE_DEVICES": "../x,$(touch pwned)"}, "not known"),
+    ],
+    ids=[
+        "alone",
+        "of how many",
+        "a launcher",
+        "too few GPUs",
+        "MIG",
+        "none",
+        "two such",
+        "order",
+        "hostile",
+        "hostile 2",
+    ],
+)
+def test_what_cannot_be_told_is_said_and_the_rank_starts_all_the_same(
+    node: Path, variables: Mapping[str, str], why: str
+) -> None:
+    out, said = start(node, *ECHO, **variables)
+    assert out == RAN
+    assert why in said
+    assert said.endswith("the rank is not bound")
+    assert not (node / "pwned").exists()
+
+
+@pytest.mark.parametrize("text", ["-1", ""], ids=["not told", "empty"])
+def test_a_gpu_without_a_node_is_not_bound(node: Path, text: str) -> None:
+    if not text:
+        (node / "root/sys/bus/pci/devices/0000:3b:00.0/numa_node").unlink()
+    else:
+        (node / "root/sys/bus/pci/devices/0000:3b:00.0/numa_node").write_text(f"{text}\n")
+    assert start(node, *ECHO, LOCAL_RANK="0", LOCAL_WORLD_SIZE="3")[0] == RAN
+
+
+def test_a_node_that_the_group_may_not_use_is_not_bound_to(node: Path) -> None:
+    program(node / "bin", "numactl", "exit 1")
+    out, said = start(node, *ECHO, LOCAL_RANK="0", LOCAL_WORLD_SIZE="3")
+    assert (out, "cannot bind to node 0" in said) == (RAN, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--nproc-per-node=8", "train.py"), "torchrun --numa-binding=node --nproc-per-node=8 train.py"),
+        (("--numa-binding", "socket", "train.py"), "torchrun --numa-binding socket train.py"),
+    ],
+    ids=["added", "the operator's own"],
+)
+def test_torchrun_binds_by_itself_where_it_can(node: Path, arguments: tuple[str, ...], expected: str) -> None:
+    assert start(node, "torchrun", *arguments, SLURM_LOCALID="0", SLURM_STEP_TASKS_PER_NODE="1") == (expected, "")
+
+
+def test_an_older_torchrun_is_started_as_it_is(node: Path) -> None:
+    program(node / "bin", "torchrun", 'echo "torchrun $*"')
+    out, said = start(node, "torchrun", "train.py")
+    assert (out, "this torchrun has no --numa-binding" in said) == ("torchrun train.py", True)
+
+
+def test_this_torchrun_has_the_option() -> None:
+    run = pytest.importorskip("torch.distributed.run")
+    assert "--numa-binding" in run.get_args_parser().format_help()
+
+
+def test_env_sh_beside_it_is_read_and_the_order_of_gpus_is_that_of_the_bus(node: Path) -> None:
+    out, _ = start(node, "sh", "-c", "echo $A $CUDA_DEVICE_ORDER", env="A=1; export A")
+    assert out == "1 PCI_BUS_ID"
+
+
+def test_without_a_command_it_says_what_to_give(node: Path) -> None:
+    assert "give the command that is to start" in start(node)[1]
+
+
+def test_numactl_itself_takes_the_options(node: Path) -> None:
+    needed("numactl")
+    (node / "bin/numactl").unlink()
+    out, said = start(node, *ECHO, LOCAL_RANK="0", LOCAL_WORLD_SIZE="3")
+    if "cannot bind" in said:
+        pytest.skip("this kernel does not allow a memory policy")
+    assert (out, said) == (RAN, "")
+
+
+def test_shellcheck_has_no_complaint(tmp_path: Path) -> None:
+    needed("shellcheck")
+    script = tmp_path / "launch.sh"
+    script.write_text(generated(wish("launch", "numa-binding", "node", text="$(x) `y`\nz\\"))["job/launch.sh"])
+    done = ran(["shellcheck", script])
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, *UNSEEN], ids=ascii)
+def test_no_text_gets_into_the_script(text: str) -> None:
+    assert launch.wrong(launch.KEY, text) is not None
+    assert launch.wrong(text, "node") is not None
+
+
+def test_nothing_asked_for_gives_no_script() -> None:
+    assert everything() == {}
