@@ -7,6 +7,7 @@ from pathlib import Path
 from advisor.data import template_texts
 from advisor.inputs import printable, read_text
 from advisor.model.finding import Report
+from advisor.model.job import Job
 from advisor.model.setting import Plan, Setting
 from advisor.model.snapshot import Snapshot, committed_json, full_json
 from advisor.planning.context import template_context
@@ -16,7 +17,7 @@ from advisor.planning.write import Output, Written, write_out
 from advisor.reports import json as json_report
 from advisor.reports import markdown
 from advisor.targets._base import load_targets
-from advisor.tuning.record import TEXT_LIMIT_BYTES, parse_record
+from advisor.tuning.record import TEXT_LIMIT_BYTES, Record, parse_record
 from advisor.tuning.settings import dataloader_settings
 
 FACTS_FILE, REPORT_FILE, TUNING_FILE = "facts.json", "report.md", "tuning.json"
@@ -29,6 +30,7 @@ class Measured:
     settings: tuple[Setting, ...] = ()
     basis: str = ""
     validity: Mapping[str, object] = field(default_factory=dict)
+    record: Record | None = None
 
 
 def earlier_measurement(out: str | Path) -> Measured:
@@ -38,7 +40,20 @@ def earlier_measurement(out: str | Path) -> Measured:
         return Measured()
     record = parse_record(read_text(path, TEXT_LIMIT_BYTES), printable(path))
     settings = dataloader_settings(record.choice, record.baseline, record.basis)
-    return Measured(settings, record.basis, record.validity)
+    return Measured(settings, record.basis, record.validity, record)
+
+
+def job_as_chosen(job: Job, record: Record | None) -> Job:
+    """``job`` with the loader that a measurement chose, where the operator did not tell of one."""
+    config = record.choice.config if record is not None else None
+    if record is None or config is None or job.workers is not None:
+        return job
+    sizes = (t.measurement.batch_bytes for t in record.trials if t.config == config and t.measurement.batch_bytes)
+    chosen = {"workers": config.num_workers, "prefetch_factor": config.prefetch_factor}
+    if job.batch_bytes is None:
+        chosen["batch_bytes"] = next(sizes, None)
+    origins = {**job.origins, **dict.fromkeys(chosen, TUNING_FILE)}
+    return job.model_copy(update={**chosen, "origins": origins})
 
 
 def asked_by(report: Report, snapshot: Snapshot) -> tuple[Setting, ...]:

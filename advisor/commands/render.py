@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from advisor.commands._assemble import TUNING_FILE, asked_by, assemble, earlier_measurement
+from advisor.commands._assemble import TUNING_FILE, asked_by, assemble, earlier_measurement, job_as_chosen
 from advisor.commands._given import given_options
 from advisor.commands._job import Sizes, job_options, job_told
 from advisor.commands._rules import evaluated
@@ -62,8 +62,10 @@ def command(
     own = [requested(wish, targets) for wish in wishes]
     accepted = read_waivers(waivers)
     snapshot, defects = snapshot_from(root, facts, given)
-    snapshot = derive(snapshot, job_told(snapshot, ranks, data, checkpoints, workers, bound, sizes))
-    report, measured = after_waivers(evaluated(snapshot, rules), accepted, rules), earlier_measurement(out)
+    measured = earlier_measurement(out)
+    told = job_told(snapshot, ranks, data, checkpoints, workers, bound, sizes)
+    snapshot = derive(snapshot, job_as_chosen(told, measured.record))
+    report = after_waivers(evaluated(snapshot, rules), accepted, rules)
     made = plan([*asked_by(report, snapshot), *measured.settings, *own], snapshot, targets)
     written = assemble(
         *(snapshot, report, made, out), validity=measured.validity, basis=measured.basis, keep=(TUNING_FILE,)

@@ -6,15 +6,15 @@ that come within noise of the best. What was measured is used again until someth
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from advisor.commands import _summary
-from advisor.commands._assemble import asked_by, assemble
+from advisor.commands._assemble import asked_by, assemble, job_as_chosen
 from advisor.commands._busy import refuse_foreign_gpu_work, wait_until_quiet
 from advisor.commands._cache import cache_folder
 from advisor.commands._given import given_options
@@ -154,9 +154,13 @@ def tune(options: Options) -> int:
         if not options.allow_busy:
             refuse_foreign_gpu_work(snapshot)
         snapshot = derive(snapshot, _job(snapshot, options, described))
-        report = after_waivers(evaluated(snapshot, options.rules), accepted, options.rules)
+
+        def judge(snapshot: Snapshot) -> Report:
+            return after_waivers(evaluated(snapshot, options.rules), accepted, options.rules)
+
+        report = judge(snapshot)
         told = [f"probe {d.probe} failed: {d.error}" for d in defects] + list(report.defects)
-        ready = Ready(snapshot, report, tuple(told), described, runner(job), cache / "studies")
+        ready = Ready(snapshot, report, tuple(told), described, runner(job), cache / "studies", judge)
         return _measured_and_written(options, own, ready)
 
 
@@ -170,6 +174,7 @@ class Ready:
     described: Described
     run: Run
     studies: Path
+    judge: Callable[[Snapshot], Report]
 
 
 def _measured_and_written(options: Options, own: Sequence[Setting], ready: Ready) -> int:
@@ -184,6 +189,7 @@ def _measured_and_written(options: Options, own: Sequence[Setting], ready: Ready
     if options.diagnose_only:
         _print(options, record, None, None)
         return 0
+    ready = _as_chosen(ready, record)
     files = _written(options, own, ready, record)
     if ended is not None:
         ended()
@@ -191,6 +197,16 @@ def _measured_and_written(options: Options, own: Sequence[Setting], ready: Ready
     for defect in ready.defects:
         click.echo(f"advisor: {printable(defect)}", err=True)
     return 3 if ready.defects else int(_at_or_above(ready.report, options.fail_on))
+
+
+def _as_chosen(ready: Ready, record: Record) -> Ready:
+    """The findings for the job with the loader that was chosen, as `advisor render` on the same OUT has them."""
+    job = ready.snapshot.get(Job)
+    chosen = None if job is None else job_as_chosen(job, record)
+    if chosen is None or chosen == job:
+        return ready
+    snapshot = derive(ready.snapshot, chosen)
+    return replace(ready, snapshot=snapshot, report=ready.judge(snapshot))
 
 
 def _refuse_nonsense(options: Options) -> None:

@@ -1,0 +1,96 @@
+"""The loader that a measurement chose is the job that rules judge, unless the operator told of another."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from advisor.cli import run
+from advisor.commands._assemble import TUNING_FILE, job_as_chosen
+from advisor.model.job import Job
+from advisor.model.trial import Config, Measurement, Trial
+from advisor.tuning.choice import choose
+from advisor.tuning.record import SCHEMA_VERSION, Record, record_text
+from advisor.tuning.validity import validity_key
+from tests.trees import write_tree
+
+BASE, FAST = Config(0, None, 32), Config(4, 3, 32)
+
+
+def record(batch_bytes: int | None = 1 << 30) -> Record:
+    rates = [(BASE, 100.0), (FAST, 300.0)] * 3
+    trials = tuple(
+        Trial(
+            n,
+            config,
+            Measurement("ok", samples_per_second=(rate, rate + n), batch_bytes=batch_bytes),
+            f"final {n // 2 + 1}",
+        )
+        for n, (config, rate) in enumerate(rates)
+    )
+    return Record(
+        schema_version=SCHEMA_VERSION,
+        validity_key=validity_key({}),
+        validity={},
+        basis="measured on a made-up workload",
+        global_batch=32,
+        global_batch_origin="--global-batch",
+        ranks=1,
+        baseline=BASE,
+        headroom="none told",
+        space=(),
+        stopped="the end",
+        choice=choose(trials, BASE),
+        trials=trials,
+    )
+
+
+def test_what_was_chosen_fills_what_was_not_told() -> None:
+    job = job_as_chosen(Job(ranks=8), record())
+    assert (job.ranks, job.workers, job.prefetch_factor, job.batch_bytes) == (8, 4, 3, 1 << 30)
+    assert (job.origins["workers"], job.origins["ranks"]) == (TUNING_FILE, "--ranks")
+
+
+@pytest.mark.parametrize("told", [Job(workers=2), Job(workers=0), Job(workers=2, batch_bytes=5)], ids=str)
+def test_what_the_operator_told_stands(told: Job) -> None:
+    assert job_as_chosen(told, record()) == told
+
+
+def test_a_batch_that_the_operator_told_of_stands_beside_chosen_workers() -> None:
+    job = job_as_chosen(Job(batch_bytes=5), record())
+    assert (job.workers, job.batch_bytes, job.origins["batch_bytes"]) == (4, 5, "--batch-bytes")
+
+
+def test_without_a_measurement_or_a_choice_the_job_is_as_told() -> None:
+    nothing = replace(record(), choice=choose((), BASE))
+    assert (job_as_chosen(Job(), None), job_as_chosen(Job(), nothing)) == (Job(), Job())
+
+
+def test_a_batch_that_nobody_measured_is_not_known() -> None:
+    assert job_as_chosen(Job(), record(batch_bytes=None)).batch_bytes is None
+
+
+MACHINE = {
+    "/proc/self/mountinfo": "30 1 0:27 / /dev/shm rw - tmpfs tmpfs rw,size=2097152k\n",
+    "/proc/meminfo": "MemTotal: 67108864 kB\nMemAvailable: 33554432 kB\n",
+}
+RULE = "memory/shm-below-planned-loaders"
+
+
+def verdict(folder: Path, *more: str) -> str:
+    arguments = ["render", "--quiet", "--root", str(folder / "host"), "--out", str(folder / "out"), *more]
+    assert run(arguments) == 0
+    findings = json.loads((folder / "out/findings.json").read_text())["findings"]
+    return next(one["verdict"] for one in findings if one["rule"] == RULE)
+
+
+def test_render_judges_the_loader_that_tune_chose(tmp_path: Path) -> None:
+    write_tree(tmp_path / "host", MACHINE)
+    (tmp_path / "out").mkdir()
+    before = verdict(tmp_path, "--ranks", "8")
+    (tmp_path / "out" / TUNING_FILE).write_text(record_text(record()))
+    after = verdict(tmp_path, "--ranks", "8")
+    assert before == "not-applicable"
+    assert after != before
+    assert verdict(tmp_path, "--ranks", "8", "--workers", "0") == "not-applicable"
