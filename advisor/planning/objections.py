@@ -33,9 +33,9 @@ def _objection(line: Line, snapshot: Snapshot, target: Installed, running: bool)
 
 def _is_stale(line: Line, snapshot: Snapshot, target: Installed) -> str | None:
     """The value is another one than the one on which the decision rests."""
-    if line.seen is None or not target.IN_FORCE:
+    then, now = line.seen, target.seen(snapshot, line.key)
+    if then is None or target.in_force(snapshot, line.key) != now:
         return None
-    then, now = line.seen[0], target.seen(snapshot, line.key)
-    if now.text in (None, then) or target.fulfilled(line.key, str(now.text), line.text):
+    if now.text in (None, then[0]) or target.fulfilled(line.key, str(now.text), line.text):
         return None
-    return f"{now.path} had {then} when it was generated and has {now.text} now"
+    return f"{now.path} had {then[0]} when it was generated and has {now.text} now"

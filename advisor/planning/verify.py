@@ -60,20 +60,21 @@ def _judged(line: Line, host: HostFile, snapshot: Snapshot, target: Installed) -
     why = target.prevented(snapshot, key) if winners else None
     if why is not None:
         return "differs", None, "", why
-    seen = target.seen(snapshot, key) if target.IN_FORCE else Seen(None)
+    running = target.in_force(snapshot, key)
+    seen = running or Seen(None)
     if seen.text is not None and not target.fulfilled(key, seen.text, wanted):
         return "differs", seen.text, seen.path, f"it counts {target.WHEN}" if winners else _NOT_INSTALLED
     if winners == () and host.gap == "absent":
         return "differs", seen.text, seen.path, _NOT_INSTALLED
     if winners:
-        if target.IN_FORCE and seen.text is None:
+        if running is not None and seen.text is None:
             return (
                 "not visible",
                 None,
                 seen.path,
                 f"it is installed, but the value in force cannot be seen: {seen.note}",
             )
-        return "applied", wanted, winners[-1].place(), "" if target.IN_FORCE else f"it counts {target.WHEN}"
+        return "applied", wanted, winners[-1].place(), f"it counts {target.WHEN}" if running is None else ""
     if seen.text is not None:
         return "applied", seen.text, seen.path, "whether it outlives a reboot cannot be seen"
     return "not visible", None, seen.path, "neither the value in force nor a file that sets it can be seen"

@@ -64,6 +64,7 @@ _KEYS: Mapping[str, str] = {
     "user_numa_management": "EnableUserNUMAManagement",
     "registry_dwords": "RegistryDwords",
 }
+_OTHERWISE_CALLED = {"NVreg_RestrictProfilingToAdminUsers": "RmProfilingAdminOnly"}
 _NUMBERS = ("gpu_firmware", "imex_channels")
 _TEXTS = ("coherent_memory_mode", "registry_dwords")
 
@@ -174,6 +175,14 @@ def _parameters(host: Host) -> Parameters | None:
             origins[field] = f"{PARAMS}: {key}"
             host.missed(origins[field], "absent" if key not in told else "unsupported")
     return Parameters(origin=PARAMS, origins=origins, **values)
+
+
+def parameter_taken(parameters: Parameters, name: str) -> str | None:
+    """The value of a parameter of modprobe.d (``NVreg_EnableResizableBar``) as text; ``None``: not among the facts."""
+    key = _OTHERWISE_CALLED.get(name, name.removeprefix("NVreg_"))
+    field = next((field for field, known in _KEYS.items() if known == key), None)
+    value = None if field is None or not name.startswith("NVreg_") else getattr(parameters, field)
+    return None if value is None else str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def parse_keys(text: str) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from typing import Protocol, cast
 from advisor.discover import units
 from advisor.model.setting import Risk, TakesEffect
 from advisor.model.snapshot import Snapshot
-from advisor.targets._base import SetBy, Target
+from advisor.targets._base import Seen, SetBy, Target
 
 _TOLD = re.compile(r"risk: (none|low|medium|high); takes effect: (now|new login|remount|reload|reboot)")
 _SEEN = re.compile(r"seen: (.+) in (/\S+)")
@@ -83,8 +83,6 @@ class Installed(Target, Protocol):
     """Where its files lie on the host: shell patterns, of which ``*`` covers no ``/``."""
     MODE: int
     """Permission bits of its files."""
-    IN_FORCE: bool
-    """Whether `Target.seen` is what the host runs with; else it holds for the reader alone (limits of a session)."""
     ALONE: bool
     """Whether no other file can take the last word: what is installed holds, and `winners` is not asked."""
     WHEN: str
@@ -98,6 +96,9 @@ class Installed(Target, Protocol):
 
         ``()``: nothing sets the key; ``None``: it cannot be told.
         """
+
+    def in_force(self, snapshot: Snapshot, key: str) -> Seen | None:
+        """What the host runs with; ``None`` where that is not one value, or none that is known (limits of sessions)."""
 
     def prevented(self, snapshot: Snapshot, key: str) -> str | None:
         """Why the host does not look at the target's file, or at this key in it; ``None`` when it does."""

@@ -22,7 +22,6 @@ SCOPE: Scope = "host"
 SUGGESTED = False
 PLACES = ("/etc/security/limits.d/90-advisor.conf",)
 MODE = FILE_MODE
-IN_FORCE = False
 ALONE = False
 WHEN = "at the next login"
 _LINE = re.compile(r"(?P<domain>\S+) (?P<type>\S+) (?P<item>\S+) (?P<text>\S+)", re.ASCII)
@@ -170,6 +169,11 @@ def _services_with_less(snapshot: Snapshot, key: str, value: str) -> tuple[SetBy
 
 def _in_unit(source: LimitSource) -> int:
     return (source.number or 0) // (_KIB if source.item in ("memlock", "stack") else 1)
+
+
+def in_force(snapshot: Snapshot, key: str) -> Seen | None:
+    """``None``: each session has its own."""
+    return None
 
 
 def prevented(snapshot: Snapshot, key: str) -> str | None:

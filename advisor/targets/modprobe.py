@@ -9,6 +9,7 @@ from advisor.derived.configured import Configuration, setting_of
 from advisor.model.setting import Scope, Setting, Value
 from advisor.model.snapshot import Snapshot
 from advisor.probes.modules import Module, Modules, module_named
+from advisor.probes.nvidia import PARAMS, Nvidia, parameter_taken
 from advisor.targets._base import Seen, SetBy
 from advisor.targets._host import in_container, not_seen, operators
 from advisor.targets._installed import FILE_MODE, Line, LiveFile, lines_of
@@ -19,7 +20,6 @@ SCOPE: Scope = "host"
 SUGGESTED = False
 PLACES = ("/etc/modprobe.d/90-advisor.conf",)
 MODE = FILE_MODE
-IN_FORCE = True
 ALONE = False
 WHEN = "when the module is loaded anew: after a reboot (rebuild the initramfs first if the module is in it)"
 _LINE = re.compile(r"options (?P<module>[A-Za-z0-9_]+) (?P<parameter>[A-Za-z0-9_]+)=(?P<text>\S+)", re.ASCII)
@@ -72,7 +72,16 @@ def seen(snapshot: Snapshot, key: str) -> Seen:
     for known in (_module(snapshot, name) or Module(name=name)).parameters or ():
         if known.name == parameter and known.value is not None:
             return Seen(known.value, path)
-    return not_seen(snapshot, path)
+    return _taken_by_nvidia(snapshot, name, parameter) or not_seen(snapshot, path)
+
+
+def _taken_by_nvidia(snapshot: Snapshot, name: str, parameter: str) -> Seen | None:
+    """Parameters that the driver hides from /sys/module and tells in a file of its own."""
+    nvidia = snapshot.get(Nvidia) if name == "nvidia" else None
+    if nvidia is None or nvidia.parameters is None:
+        return None
+    value = parameter_taken(nvidia.parameters, parameter)
+    return None if value is None else Seen(value, PARAMS)
 
 
 def cannot_take(snapshot: Snapshot, key: str, value: Value) -> str | None:
@@ -114,6 +123,11 @@ def winners(snapshot: Snapshot, key: str, value: str) -> tuple[SetBy, ...] | Non
         return None
     found = setting_of(known.modules, key)
     return () if found is None or found.wins is None else (SetBy(found.wins.value, found.wins.path, found.wins.line),)
+
+
+def in_force(snapshot: Snapshot, key: str) -> Seen | None:
+    """The loaded module's value."""
+    return seen(snapshot, key)
 
 
 def prevented(snapshot: Snapshot, key: str) -> str | None:

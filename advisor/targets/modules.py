@@ -18,7 +18,6 @@ SCOPE: Scope = "host"
 SUGGESTED = False
 PLACES = ("/etc/modules-load.d/90-advisor.conf",)
 MODE = FILE_MODE
-IN_FORCE = True
 ALONE = True
 WHEN = "at the next boot, or with: systemctl restart systemd-modules-load"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,62}", re.ASCII)
@@ -116,6 +115,11 @@ def lines(text: str, path: str) -> tuple[Line, ...]:
 def winners(snapshot: Snapshot, key: str, value: str) -> tuple[SetBy, ...] | None:
     """Not asked: no file takes a module off the list."""
     return None
+
+
+def in_force(snapshot: Snapshot, key: str) -> Seen | None:
+    """Whether it is loaded now."""
+    return seen(snapshot, key)
 
 
 def prevented(snapshot: Snapshot, key: str) -> str | None:

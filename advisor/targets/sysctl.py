@@ -29,7 +29,6 @@ _COME_LATER = ("net/netfilter/", "net/ipv4/netfilter/", "net/bridge/", "sunrpc/"
 _INTERFACE_KEY = re.compile(r"net/ipv4/conf/([^/]+)/([a-z_]+)", re.ASCII)
 PLACES = ("/etc/sysctl.d/90-advisor.conf",)
 MODE = FILE_MODE
-IN_FORCE = True
 ALONE = False
 WHEN = "at the next boot, or with: sysctl -p /etc/sysctl.d/90-advisor.conf"
 _LINE = re.compile(r"-?(?P<key>[a-z][A-Za-z0-9_./-]*) = (?P<text>\S.*)", re.ASCII)
@@ -166,6 +165,11 @@ def _in_profile(snapshot: Snapshot, key: str) -> bool:
     """Whether the profile that TuneD is told to apply sets the key."""
     profile = snapshot.get(Tuned) or Tuned()
     return any(line.plugin == "sysctl" and key_name(line.key) == key for line in profile.lines or ())
+
+
+def in_force(snapshot: Snapshot, key: str) -> Seen | None:
+    """The value that the kernel has."""
+    return seen(snapshot, key)
 
 
 def prevented(snapshot: Snapshot, key: str) -> str | None:

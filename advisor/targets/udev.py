@@ -36,7 +36,6 @@ SCOPE: Scope = "host"
 SUGGESTED = False
 PLACES = ("/etc/udev/rules.d/61-advisor.rules",)
 MODE = FILE_MODE
-IN_FORCE = True
 ALONE = False
 WHEN = (
     "when the device appears, or with: udevadm control --reload && udevadm trigger -s block; of NFS at the next mount"
@@ -196,6 +195,11 @@ def winners(snapshot: Snapshot, key: str, value: str) -> tuple[SetBy, ...] | Non
     every = [one for one in udev.settings if _sets(one, key)]
     ours = next((number for number, one in enumerate(every) if one.path == PLACES[0] and one.value == value), None)
     return () if ours is None else tuple(SetBy(one.value, one.path, one.line) for one in every[ours:])
+
+
+def in_force(snapshot: Snapshot, key: str) -> Seen | None:
+    """The values that the devices have."""
+    return seen(snapshot, key)
 
 
 def prevented(snapshot: Snapshot, key: str) -> str | None:

@@ -8,6 +8,7 @@ import re
 
 from advisor.model.setting import Scope, Setting, Value
 from advisor.model.snapshot import Snapshot
+from advisor.probes.limits import Limits, ServiceLimits
 from advisor.probes.systemd import ORIGIN, Service, Systemd
 from advisor.targets._base import Seen, SetBy
 from advisor.targets._host import in_container, not_seen, operators
@@ -19,10 +20,18 @@ SCOPE: Scope = "host"
 SUGGESTED = False
 PLACES = (f"{ORIGIN}/*.service.d/90-advisor.conf",)
 MODE = FILE_MODE
-IN_FORCE = False
 ALONE = False
 WHEN = "when the service starts anew: systemctl daemon-reload, then restart it when its jobs may stop"
 INFINITY = "infinity"
+_PROGRAMS = {
+    "containerd.service": "containerd",
+    "docker.service": "dockerd",
+    "kubelet.service": "kubelet",
+    "slurmd.service": "slurmd",
+    "ssh.service": "sshd",
+    "sshd.service": "sshd",
+}
+"""Whose limits are known while they run."""
 _UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.-]{0,100}@?\.service", re.ASCII)
 _SIZES = ("LimitMEMLOCK", "LimitSTACK", "LimitCORE")
 _COUNTS = ("LimitNOFILE", "LimitNPROC", "LimitRTPRIO", "TasksMax")
@@ -162,6 +171,26 @@ def winners(snapshot: Snapshot, key: str, value: str) -> tuple[SetBy, ...] | Non
     own = [one for one in (service.settings if service else None) or () if one.key == name and one.counts and one.value]
     default = [one for one in systemd.manager or () if one.key == f"Default{name}" and one.counts and one.value]
     return tuple(SetBy(one.value, one.path, one.line) for one in (own or default)[-1:])
+
+
+def in_force(snapshot: Snapshot, key: str) -> Seen | None:
+    """The limit that the service runs with, where that is known; files tell what it gets when it starts anew."""
+    unit, _, name = key.partition("/")
+    limits = snapshot.get(Limits)
+    running = [one for one in (limits.services if limits else None) or () if one.program == _PROGRAMS.get(unit)]
+    item = name.removeprefix("Limit").lower()
+    halves = [_half(one, item, half) for one in running[:1] for half in ("soft", "hard")]
+    if not halves or None in halves:
+        return None
+    return Seen(":".join(dict.fromkeys(str(half) for half in halves)), running[0].origin)
+
+
+def _half(limits: ServiceLimits, item: str, half: str) -> str | None:
+    infix = "" if half == "soft" else "hard_"
+    if getattr(limits, f"{item}_{infix}unlimited", None):
+        return INFINITY
+    number = getattr(limits, f"{item}_{half}_bytes", getattr(limits, f"{item}_{half}", None))
+    return None if number is None else str(number)
 
 
 def prevented(snapshot: Snapshot, key: str) -> str | None:

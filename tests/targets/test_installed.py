@@ -7,11 +7,17 @@ import pytest
 from advisor.data import template_texts
 from advisor.model.setting import Value
 from advisor.model.snapshot import Snapshot, Source
+from advisor.planning.generated import GeneratedFile
 from advisor.planning.render import SUFFIX
+from advisor.planning.verify import HostFile, standings
+from advisor.probes._unit_files import UnitLine
 from advisor.probes.block import Block, BlockDevice
+from advisor.probes.limits import Limits, ServiceLimits
+from advisor.probes.nvidia import Nvidia, Parameters
 from advisor.probes.sysctl import Sysctl
 from advisor.probes.systemd import Service, Systemd
-from advisor.targets import udev, unit
+from advisor.targets import modprobe, udev, unit
+from advisor.targets._base import Seen
 from advisor.targets._installed import LiveFile, is_at, load_installed, target_of
 from tests.plans import generated, wish
 from tests.targets.test_udev import FILE, host
@@ -159,3 +165,63 @@ def test_read_ahead_that_is_larger_is_no_drift() -> None:
     assert udev.fulfilled("md0/read_ahead_kb", seen, "4096")
     assert not udev.fulfilled("md0/read_ahead_kb", seen, "16384")
     assert not udev.fulfilled("md0/read_ahead_kb", "128, 8192", "4096")
+
+
+def running(**limits: object) -> Snapshot:
+    mine = ServiceLimits.model_validate({"origin": "/proc/7/limits", "program": "slurmd", **limits})
+    return Snapshot(Source(kind="live"), {**HOST.facts, "limits": Limits(services=(mine,))}, {})
+
+
+@pytest.mark.parametrize(
+    ("limits", "setting", "seen"),
+    [
+        ({"memlock_soft_bytes": 8388608, "memlock_hard_bytes": 8388608}, "LimitMEMLOCK", "8388608"),
+        ({"nofile_soft": 1024, "nofile_hard": 524288}, "LimitNOFILE", "1024:524288"),
+        ({"memlock_unlimited": True, "memlock_hard_unlimited": True}, "LimitMEMLOCK", "infinity"),
+        ({"nofile_soft": 1024}, "LimitNOFILE", None),
+        ({}, "TasksMax", None),
+    ],
+    ids=["bytes", "halves", "unlimited", "half known", "no limit of a process"],
+)
+def test_a_service_runs_with_what_it_had_when_it_started(
+    limits: Mapping[str, object], setting: str, seen: str | None
+) -> None:
+    found = unit.in_force(running(**limits), f"slurmd.service/{setting}")
+    assert found == (None if seen is None else Seen(seen, "/proc/7/limits"))
+    assert unit.in_force(running(**limits), f"containerd.service/{setting}") is None
+
+
+def test_a_service_that_was_not_restarted_differs() -> None:
+    rules = f"[Service]\nLimitMEMLOCK={unit.INFINITY}\n"
+    (line,) = unit.lines(rules, UNIT)
+    own = UnitLine(section="Service", key="LimitMEMLOCK", value="infinity", path=UNIT, line=2)
+    service = Service(name="slurmd.service", path="/usr/lib/systemd/system/slurmd.service", settings=(own,))
+    found = []
+    for limits in ({"memlock_soft_bytes": 64, "memlock_hard_bytes": 64}, {"memlock_unlimited": True}, {}):
+        host = running(**limits)
+        facts = Snapshot(host.source, {**host.facts, "systemd": Systemd(services=(service,))}, {})
+        generated = [GeneratedFile(UNIT, rules, "unit", (line,))]
+        found += standings(generated, {UNIT: HostFile(UNIT, rules)}, facts, TARGETS)
+    assert [(one.state, one.path) for one in found] == [
+        ("differs", "/proc/7/limits"),
+        ("applied", f"{UNIT}:2"),
+        ("applied", f"{UNIT}:2"),
+    ]
+    assert "when the service starts anew" in found[0].note
+
+
+@pytest.mark.parametrize(
+    ("key", "seen"),
+    [
+        ("nvidia.NVreg_EnableResizableBar", Seen("1", "/proc/driver/nvidia/params")),
+        ("nvidia.NVreg_RestrictProfilingToAdminUsers", Seen("0", "/proc/driver/nvidia/params")),
+        ("nvidia.NVreg_RegistryDwords", Seen("a=1", "/proc/driver/nvidia/params")),
+        ("nvidia.NVreg_Unknown", None),
+        ("nvidia.EnableResizableBar", None),
+        ("nvidia_uvm.NVreg_EnableResizableBar", None),
+    ],
+)
+def test_parameters_that_nvidia_hides_are_seen_where_it_tells_them(key: str, seen: Seen | None) -> None:
+    parameters = Parameters(resizable_bar=True, profiling_needs_root=False, registry_dwords="a=1")
+    found = modprobe.seen(Snapshot(Source(kind="live"), {"nvidia": Nvidia(parameters=parameters)}, {}), key)
+    assert found == seen if seen is not None else found.text is None
