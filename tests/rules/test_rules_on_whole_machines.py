@@ -485,7 +485,10 @@ def test_a_guest_hears_nothing_of_what_only_hardware_has(tmp_path: Path) -> None
         "/sys/kernel/iommu_groups/0/type": "DMA\n",
         f"{NODE}/meminfo": "Node 1 MemTotal: 1000 kB\n",
     }
-    assert failing(report(tmp_path, files, calls())) == set()
+    # What a guest lacks, and its owner can give it: the tree that the hypervisor does not show.
+    assert failing(report(tmp_path / "bare", files, calls())) == {"vm/pcie-tree-flat"}
+    files["/etc/nccl.conf"] = "NCCL_TOPO_FILE=/opt/topology.xml\n"
+    assert failing(report(tmp_path / "told", files, calls())) == set()
 
 
 @pytest.mark.parametrize(
