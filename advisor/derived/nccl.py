@@ -73,8 +73,14 @@ def derive(nccl_conf: NcclConf, python: Python | None, net: Net | None, rdma: Rd
 
 
 def _placed(conf: NcclConf) -> Iterator[Named]:
-    """Every variable that somebody here may read, with where it stands; an empty value counts as not set."""
+    """Every variable that somebody here may read, with where it stands; an empty value counts as not set.
+
+    Of one that the environment has from a login's file, the file is told: there it must be changed.
+    """
+    from_logins = {(login.name, login.value) for login in conf.logins or ()}
     for one in conf.environment or ():
+        if (one.name, one.value) in from_logins:
+            continue
         if one.value != "" and _is_ours(one.name):
             yield Named(one.name, one.value, "the environment", "environment", one.origin)
     for line in conf.lines or ():

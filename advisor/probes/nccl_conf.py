@@ -18,6 +18,8 @@ from advisor.probes._sysfs import quiet_names, quiet_text
 
 ORIGIN = "/etc/nccl.conf"
 HOME = "/root/.nccl.conf"
+TOLD = "$NCCL_CONF_FILE"
+"""Stands for the path of the file that this variable names."""
 PROFILES = "/etc/profile.d"
 MICROSOFT = "/opt/microsoft"
 KEPT = (
@@ -112,7 +114,8 @@ def read(host: Host) -> NcclConf:
     told = (environment or {}).get("NCCL_CONF_FILE")
     first = told if told else HOME if host.root_user else None
     own, user_file_read = _own(host, first)
-    lines = _lines(host, first or "", own)
+    # The path that a variable tells may name a user; what it is called does not.
+    lines = _lines(host, TOLD if told else HOME, own)
     vendor, paths = _vendor(host)
     return NcclConf(
         origin=ORIGIN,
@@ -173,7 +176,7 @@ def _line(raw: str, path: str, number: int) -> NcclLine:
     defects += ["comment behind"] if re.search(r"\s#", value) else []
     hidden = any(word in name.upper() for word in (*_SECRET, *_PRIVATE))
     return NcclLine(
-        origin=path,
+        origin=ENVIRONMENT if path == TOLD else path,
         name=name[:_VALUE_LIMIT] if equals else None,
         value=None if hidden or not equals else value[:_VALUE_LIMIT],
         path=path,

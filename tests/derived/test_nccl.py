@@ -83,6 +83,13 @@ def test_each_place_is_told_with_its_line_and_only_what_counts_of_a_file() -> No
     assert nccl.names == ("NCCL_DEBUG", "NCCL_NET")
 
 
+def test_what_the_environment_has_from_a_login_is_told_of_the_login() -> None:
+    login = ShellLine(origin="/etc/profile.d/a.sh", name="NCCL_NET", value="IB", path="/etc/profile.d/a.sh", line=3)
+    same, other = (derive(conf("", (login,), NCCL_NET=value), None, None, None).settings for value in ("IB", "Socket"))
+    assert [one.place for one in same or ()] == ["login"]
+    assert [one.place for one in other or ()] == ["environment", "login"]
+
+
 def test_a_value_that_is_kept_back_is_not_judged() -> None:
     secret = NcclConf(environment=(Variable(name="NCCL_COMM_ID"),))
     (setting,) = derive(secret, None, None, None).settings or ()

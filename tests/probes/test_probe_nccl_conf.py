@@ -40,6 +40,8 @@ def test_the_first_line_of_a_name_counts_and_the_users_file_comes_first(tmp_path
         ("NCCL_DEBUG", "WARN"),
     ]
     assert told.user_file_read is True
+    assert next((line.path, line.origin) for line in told.lines or ()) == ("$NCCL_CONF_FILE", "environment")
+    assert "jane" not in str(told.lines)
 
 
 def test_the_users_name_stays_out_of_files(tmp_path: Path) -> None:
@@ -52,9 +54,16 @@ def test_the_users_name_stays_out_of_files(tmp_path: Path) -> None:
 
 def test_of_the_environment_only_known_names_and_no_secrets_are_kept(tmp_path: Path) -> None:
     environment = {"UCX_TLS": "rc", "NCCL_AUTH_TOKEN": "s3cret", "HOME": "/x", "CUDA_VISIBLE_DEVICES": "0,1"}
+    environment |= {"TORCH_HOME": "/home/jane", "GLOO_SOCKET_IFNAME": "eth0", "TORCH_DISTRIBUTED_DEBUG": "OFF"}
     told = read(write_capture(tmp_path, {}, environment=environment))
     kept = [(one.name, one.value) for one in told.environment or ()]
-    assert kept == [("CUDA_VISIBLE_DEVICES", "0,1"), ("NCCL_AUTH_TOKEN", None), ("UCX_TLS", "rc")]
+    assert kept == [
+        ("CUDA_VISIBLE_DEVICES", "0,1"),
+        ("GLOO_SOCKET_IFNAME", "eth0"),
+        ("NCCL_AUTH_TOKEN", None),
+        ("TORCH_DISTRIBUTED_DEBUG", "OFF"),
+        ("UCX_TLS", "rc"),
+    ]
     assert "s3cret" not in full_json(Snapshot(Source(kind="capture"), {"nccl_conf": told}, {}))
 
 
