@@ -20,6 +20,10 @@ Place = Literal["environment", "file", "login"]
 Family = Literal["nccl", "removed", "unread", "torch", "torch-old", "cuda", "plugin", "tool", "build", "unknown"]
 _JUDGED = ("NCCL_", "TORCH_NCCL_")
 """Prefixes whose every name is in the table; of others only some are."""
+MOST_SETTINGS = 500
+"""More than any host sets; the rest is not judged."""
+MOST_SLIPS = 100
+"""Unknown names for which one that is like them is looked for; it takes milliseconds each."""
 
 
 class NcclSetting(Facts):
@@ -54,14 +58,18 @@ class Nccl(Facts):
 def derive(nccl_conf: NcclConf, python: Python | None, net: Net | None, rdma: Rdma | None) -> Nccl:
     """The settings of ``nccl_conf``, judged."""
     placed = list(_placed(nccl_conf))
+    unknown = dict.fromkeys(one.name for one in placed if one.name not in KNOBS)
+    meant = {name: nearest_name(name) for name in list(unknown)[:MOST_SLIPS]}
     parts = (nccl_conf.environment, nccl_conf.lines, nccl_conf.logins)
-    settings = None if all(part is None for part in parts) else tuple(map(_judged, placed))
+    settings = (
+        None if all(part is None for part in parts) else tuple(_judged(one, meant) for one in placed[:MOST_SETTINGS])
+    )
     paths = nccl_conf.vendor_paths
     return Nccl(
         origin=nccl_conf.origin,
         settings=settings,
         names=None if any(part is None for part in parts) else tuple(sorted({one.name for one in placed})),
-        choices=None if settings is None else choices(placed, net, rdma),
+        choices=None if settings is None else choices(placed[:MOST_SETTINGS], net, rdma),
         vendor_profile=None if paths is None else bool(paths),
         too_new=_too_new(settings, python.nccl_version if python is not None else None),
         origins={
@@ -103,13 +111,13 @@ def _missing_place(conf: NcclConf) -> str:
     return conf.origins.get("logins", conf.origin) if conf.lines is not None else conf.origin
 
 
-def _judged(one: Named) -> NcclSetting:
+def _judged(one: Named, meant: Mapping[str, str]) -> NcclSetting:
     knob = KNOBS.get(one.name)
     told: Mapping[str, object] = {
         "family": "unknown",
         "fault": "none",
         "leftover": False,
-        "meant": nearest_name(one.name),
+        "meant": meant.get(one.name, ""),
     }
     if knob is not None:
         told = {

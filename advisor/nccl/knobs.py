@@ -22,6 +22,8 @@ NEWEST = (2, 32, 3)
 Fault = Literal["none", "no number", "out of range", "unknown word"]
 _ALIKE = 0.86
 """Of difflib: names that differ in a letter or two, or in a prefix."""
+_LONGEST_SLIP = 80
+"""More characters than any name in the table has."""
 _WHOLE = re.compile(r"\s*[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+)\s*", re.ASCII)
 _START = re.compile(r"\s*([+-]?)(0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)", re.ASCII)
 _AUTOMATIC = (-2, -1)
@@ -54,5 +56,7 @@ def fault_of(knob: Knob, value: str) -> Fault:
 
 def nearest_name(name: str) -> str:
     """The name that was probably meant, of those that something reads; empty when none is like it."""
+    if len(name) > _LONGEST_SLIP:
+        return ""
     live = [one.name for one in KNOBS.values() if one.kind not in ("removed", "unread", "torch-old")]
     return next(iter(get_close_matches(name, live, 1, _ALIKE)), "")

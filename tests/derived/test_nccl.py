@@ -3,7 +3,7 @@
 import pytest
 
 from advisor.derived._nccl_choices import NcclChoice, parse_choice
-from advisor.derived.nccl import Nccl, derive
+from advisor.derived.nccl import MOST_SETTINGS, MOST_SLIPS, Nccl, derive
 from advisor.model.facts import evidence_path
 from advisor.probes.nccl_conf import NcclConf, ShellLine, Variable, counting, parse_nccl_conf
 from advisor.probes.net import Interface, Net
@@ -88,6 +88,12 @@ def test_what_the_environment_has_from_a_login_is_told_of_the_login() -> None:
     same, other = (derive(conf("", (login,), NCCL_NET=value), None, None, None).settings for value in ("IB", "Socket"))
     assert [one.place for one in same or ()] == ["login"]
     assert [one.place for one in other or ()] == ["environment", "login"]
+
+
+def test_a_file_full_of_unknown_names_does_not_take_long() -> None:
+    settings = derive(conf("".join(f"NCCL_DEBUGS{n}=1\n" for n in range(5000))), None, None, None).settings or ()
+    assert [one.meant for one in settings].count("NCCL_DEBUG") <= MOST_SLIPS < len(settings) == MOST_SETTINGS
+    assert settings[0].meant == "NCCL_DEBUG"
 
 
 def test_a_value_that_is_kept_back_is_not_judged() -> None:

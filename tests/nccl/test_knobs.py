@@ -140,6 +140,7 @@ def test_a_text_counts_as_the_number_that_strtoll_makes_of_it(text: str, number:
         ("NCCL_BUFFER_SIZE", "NCCL_BUFFSIZE"),
         ("TORCH_NCCL_BLOCK_WAIT", "TORCH_NCCL_BLOCKING_WAIT"),
         ("NCCL_FOO", ""),
+        ("NCCL_IB_DISABLE" * 1000, ""),
     ],
 )
 def test_a_name_is_explained_by_one_that_is_read(name: str, meant: str) -> None:
