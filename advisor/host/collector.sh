@@ -41,6 +41,15 @@ clean() {
 
 stopped() { clean; trap - EXIT; exit "$1"; }
 
+# The watch has something to say: a command took too long, or all of it did.
+wake() { [ ! -e "$W/over" ] || OVER=yes; }
+
+# Whether the time is over; then what is at a path was not looked for.
+is_over() {
+    [ -n "$OVER" ] || return 1
+    case $1 in *[*?[]*) ;; *) failed "$1" ETIMEDOUT ;; esac
+}
+
 # Every second: ends a command that takes too long and, when the script itself was killed, removes its folder.
 watch() {
     trap 'kill "$nap" 2>/dev/null; exit 0' TERM
@@ -59,7 +68,7 @@ watch() {
             exit 0
         fi
         if [ -n "$doing" ] && [ "$doing" = "$last" ]; then same=$((same + 1)); else same=0 last=$doing; fi
-        [ "$total" -ne "$MOST_SECONDS" ] || : > "$W/over"
+        [ "$total" -ne "$MOST_SECONDS" ] || { : > "$W/over"; kill -USR1 $$ 2>/dev/null; }
         if [ "$same" -ge "${limit:-1}" ] || { [ -n "$doing" ] && [ "$total" -ge "$MOST_SECONDS" ]; }; then
             printf '%s\n' "$number" > "$W/late"
             kill -9 "$target" 2>/dev/null
@@ -200,7 +209,7 @@ flush() {
     set +f; unset IFS
     FILES='' FOLDERS='' FILE_COUNT=0
     while [ $# -gt 0 ]; do
-        if [ -e "$W/over" ]; then
+        if [ -n "$OVER" ]; then
             for path do failed "$path" ETIMEDOUT; done
             break
         fi
@@ -280,12 +289,14 @@ apply() {
 }
 
 each_folder() {
+    ! is_over "$1" || return 0
     IFS=
     set -- "$1" "$2" $ROOT$1
     unset IFS
     glob=$1 names=$2
     shift 2
     for folder do
+        ! is_over "${folder#"$ROOT"}" || continue
         if ! go "${folder#"$ROOT"}"; then
             case $glob in *[*?[]*) [ -d "$folder" ] || continue ;; esac
             missing "${folder#"$ROOT"}"
@@ -306,6 +317,7 @@ each_folder() {
 }
 
 one_file() {
+    ! is_over "$1" || return 0
     go "${1%/*}" || { missing "$1"; return; }
     name=${1##*/}
     if [ -L "$name" ]; then
@@ -337,12 +349,12 @@ is_far() {
 
 # Files that links lead to.
 follow() {
-    while [ -n "$LATER" ]; do
+    while [ -n "$LATER" ] && [ -z "$OVER" ]; do
         set -f; IFS=$NL; set -- $LATER; set +f; unset IFS
         LATER=
         for path do
             depth=$((depth + 1))
-            [ "$depth" -lt 1000 ] || return
+            [ "$depth" -lt 1000 ] && [ -z "$OVER" ] || return
             target=$(readlink "$ROOT$path" 2>/dev/null) || continue
             case $target in /*) ;; *) target=${path%/*}/$target ;; esac
             is_far "$target" || one_file "$target"
@@ -351,6 +363,7 @@ follow() {
 }
 
 large_file() {
+    ! is_over "$1" || return 0
     go "${1%/*}" || { missing "$1"; return; }
     path=${1%/*}/${1##*/}
     [ -e "${1##*/}" ] || { missing "$path"; return; }
@@ -366,8 +379,10 @@ large_file() {
 
 # Configuration spaces of the PCI devices that matter. They are binary, and to read that of a sleeping device wakes it.
 config_spaces() {
+    ! is_over "$1" || return 0
     set -- $ROOT$1
     for folder do
+        ! is_over "${folder#"$ROOT"}/config" || continue
         go "${folder#"$ROOT"}" || continue
         code='' power=''
         { read -r code < class; read -r power < power/runtime_status; } 2>/dev/null || :
@@ -386,6 +401,7 @@ config_spaces() {
 }
 
 there() {
+    ! is_over "$1" || return 0
     if go "${1%/*}" && [ -e "${1##*/}" ]; then
         json "$REAL/${1##*/}" && EXISTS="$EXISTS${EXISTS:+,}\"$REPLY\":true"
     else
@@ -395,7 +411,7 @@ there() {
 
 # Keeps what a command prints; 127 when there is no such program, 124 when it took too long.
 ask() {
-    if [ -e "$W/over" ]; then failed "command: $*" ETIMEDOUT run; return 124; fi
+    if [ -n "$OVER" ]; then failed "command: $*" ETIMEDOUT run; return 124; fi
     if ! command -v "$1" > /dev/null 2>&1; then failed "command: $*" ENOENT run; return 127; fi
     asked=$((asked + 1))
     base=$W/cmd/$asked
@@ -468,6 +484,7 @@ services() {
 # Type and interface of the GIDs in use; those of empty entries cannot be read.
 gids() {
     for folder in "$ROOT"/sys/class/infiniband/*/ports/*/gids; do
+        [ -z "$OVER" ] || return 0
         go "${folder#"$ROOT"}" || continue
         port=${REAL%/gids}
         for file in "$W/fs$REAL"/*; do
@@ -630,6 +647,10 @@ sizes() {
     [ -d "$ROOT/dev/shm" ] && set -- "$@" "$ROOT/dev/shm"
     SIZES=
     command -v stat > /dev/null 2>&1 && [ $# -gt 0 ] || return
+    if [ -n "$OVER" ]; then
+        for point do failed "${point#"$ROOT"}" ETIMEDOUT statvfs; done
+        return
+    fi
     OUT=$W/raw ERR=$W/err
     job stat -f -c '%S %b %a %c %d %n' "$@"
     [ "$status" -ne 124 ] || for point do failed "${point#"$ROOT"}" ETIMEDOUT statvfs; done
@@ -646,7 +667,7 @@ sizes() {
 
 modes() {
     BITS=
-    command -v stat > /dev/null 2>&1 || return
+    [ -z "$OVER" ] && command -v stat > /dev/null 2>&1 || return
     set -f; set -- $MODES; set +f
     for glob do
         shift
@@ -728,7 +749,8 @@ main() {
         { W=${TMPDIR:-/tmp}/advisor-collector.$$; mkdir "$W"; } || { W=; say 'cannot make a folder for its work'; exit 3; }
     trap clean EXIT
     trap 'stopped 129' HUP; trap 'stopped 130' INT; trap 'stopped 143' TERM; trap 'stopped 141' PIPE
-    trap : USR1
+    OVER=
+    trap wake USR1
     exec < /dev/null 5> "$W/errors.tsv" 6> "$W/links" 7> "$W/names"
     MARK=${W##*.}        # the shell reads it byte by byte, thousands of times
     printf '\n%s\n' "$MARK" > "$W/mark"
@@ -771,7 +793,7 @@ main() {
     links < "$W/links.once"
     cd "$W/out" || exit 3
     tar -cf - advisor-capture.json calls.json errors.tsv cmd fs 2>&8 || { say 'the archive could not be written'; exit 3; }
-    [ ! -e "$W/over" ] || say "stopped reading after $MOST_SECONDS seconds; what is missing is recorded as timed out"
+    [ -z "$OVER" ] || say "stopped reading after $MOST_SECONDS seconds; what is missing is recorded as timed out"
     exit 0
 }
 

@@ -462,6 +462,35 @@ def test_after_its_time_it_brings_what_it_has(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SHELLS)
+def test_once_its_time_is_over_it_looks_at_nothing_more(name: str, tmp_path: Path) -> None:
+    over = script().replace('    rules > "$W/rules"', '    : > "$W/over"; kill -USR1 $$; rules > "$W/rules"')
+    archive = tmp_path / "part.tar"
+    with open(archive, "wb") as out:
+        done = subprocess.run(
+            [*shell(name), "-c", over],
+            stdout=out,
+            stderr=subprocess.PIPE,
+            env={
+                **os.environ,
+                "TMPDIR": str(tmp_path),
+                "ADVISOR_COLLECTOR_ROOT": str(big_node(tmp_path / "node")),
+            },
+            timeout=60,
+        )
+    assert (done.returncode, b"stopped reading" in done.stderr) == (0, True)
+    with tarfile.open(archive) as tar:
+        files = {member.name for member in tar if member.isfile()}
+    assert files == {
+        *("advisor-capture.json", "calls.json", "errors.tsv", "fs/proc/self/mountinfo", "fs/proc/self/cgroup")
+    }
+    told = open_root(str(archive))
+    assert told.text("/proc/cmdline") is told.names("/sys/class/net") is told.statvfs("/") is None
+    assert told.run(["uname", "-m"]) is told.exists("/dev/kfd") is told.mode("/proc/irq/90/smp_affinity") is None
+    assert told.gaps.pop("/proc/irq/90/smp_affinity") == "not captured"
+    assert set(told.gaps.values()) == {"timed out"}
+
+
+@pytest.mark.parametrize("name", SHELLS)
 def test_a_file_that_never_answers_costs_only_itself(name: str, tmp_path: Path) -> None:
     slow = script().replace('main "$@"', "")
     slow = slow.replace('job cat "$@"', 'job slow_cat "$@"')

@@ -2,8 +2,8 @@
 
 import pytest
 
-TABLE = pytest.StashKey[list[tuple[str, str, str, str]]]()
-"""Where, path, found and verdict of each fact that was compared."""
+TABLE = pytest.StashKey[list[tuple[str, str, str, str, str, str]]]()
+"""Verdict, where, path, what it should be, what was found, and which line of the machine's making says so."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -19,7 +19,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Prints the table."""
     rows = config.stash.get(TABLE, [])
-    if rows:
-        terminalreporter.section("facts of the emulated machine")
-    for where, path, found, verdict in rows:
-        terminalreporter.write_line(f"{verdict:6} {where:10} {path:62} {found}")
+    if not rows:
+        return
+    right = sum(verdict == "right" for verdict, *_ in rows)
+    terminalreporter.section(f"facts of the emulated machine: {right} of {len(rows)} right")
+    for verdict, where, path, true, found, why in rows:
+        terminalreporter.write_line(f"{verdict:6} {where:10} {path:62} {true:40} {found:40} {why}")

@@ -113,6 +113,13 @@ net.ipv4.neigh.default.gc_thresh3 = 8192
     "sysctl.d/20-node.conf": "vm.swappiness = 1\n",
     "modprobe.d/node.conf": "options nvme poll_queues=1 no_such_thing=1\n",
     "security/limits.d/node.conf": "* soft memlock unlimited\n",
+    "tuned/throughput-performance/tuned.conf": "[sysctl]\nvm.swappiness=10\n[vm]\ntransparent_hugepages=always\n",
+    "systemd/system/slurmd.service": "[Service]\nExecStart=/usr/sbin/slurmd --token PLANTED\nLimitMEMLOCK=64M\n",
+    "systemd/system/slurmd.service.d/limits.conf": "[Service]\nLimitMEMLOCK=infinity\nEnvironment=KEY=PLANTED\n",
+    "systemd/logind.conf": "[Login]\nRemoveIPC=no\n",
+    "udev/rules.d/60-node.rules": 'KERNEL=="nvme*", ATTRS{serial}=="PLANTED-NVME", ATTR{queue/scheduler}="none"\n',
+    "nccl.conf": "NCCL_IB_HCA=rxe0\nNCCL_COMM_ID=planted-host:9999\n",
+    "profile.d/node.sh": "export NCCL_DEBUG=WARN\nexport SITE_API_KEY=PLANTED\n",
     "fstab": "/dev/md0 /data xfs noatime,nodiratime,logbsize=256k 0 0\n"
     "filer:/export /home nfs4 nconnect=8,_netdev 0 0\n",
 }

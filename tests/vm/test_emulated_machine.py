@@ -86,7 +86,7 @@ def look(snapshot: Snapshot, path: str) -> object:
 
 _NAMES = (
     *("name", "address", "pci_address", "number", "index", "point", "key", "page_bytes", "parameter", "program"),
-    "prefix",
+    *("prefix", "item"),
 )
 
 
@@ -115,7 +115,8 @@ def compare(request: pytest.FixtureRequest, emulated: Emulated) -> Compare:
     def compared(where: str, row: Row) -> None:
         found = look(emulated.runs[where].snapshot, row.path)
         right = row.true == found
-        table.append((where, row.path, str(found), "right" if right else "WRONG"))
+        verdict = "right" if right else "WRONG"
+        table.append((verdict, where, row.path, str(row.true), str(found), row.why))
         assert right, f"{row.path} is {found!r}, but {row.why} makes it {row.true!r}"
 
     return compared

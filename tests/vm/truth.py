@@ -253,7 +253,19 @@ SYSCTLS = [
     *_of("sysctl.configured[net.core.somaxconn]", "/etc/sysctl.d/10-node.conf", value="4096", wins=True, live="4096"),
 ]
 
-NODE = [*PROCESSORS, *BOOT, *MEMORY, *GROUP, *STORAGE, *PCI, *NETWORK, *SYSCTLS]
+CONFIGURED = [
+    Row("systemd.services[slurmd.service].running", False, "systemd does not run here"),
+    Row("systemd.services[slurmd.service].path", "/etc/systemd/system/slurmd.service", "that file"),
+    Row("systemd.logind[RemoveIPC].value", "no", "/etc/systemd/logind.conf"),
+    Row("pam_limits.lines[memlock].unlimited", True, "/etc/security/limits.d/node.conf"),
+    Row("udev.settings[ATTR{queue/scheduler}].value", "none", "/etc/udev/rules.d/60-node.rules"),
+    Row("tuned.lines[vm.swappiness].value", "10", "/etc/tuned/throughput-performance/tuned.conf"),
+    Row("nccl_conf.lines[NCCL_IB_HCA].value", "rxe0", "/etc/nccl.conf"),
+    Row("nccl_conf.logins[NCCL_DEBUG].value", "WARN", "/etc/profile.d/node.sh"),
+    Row("zfs.loaded", False, "no such module was loaded"),
+]
+
+NODE = [*PROCESSORS, *BOOT, *MEMORY, *GROUP, *STORAGE, *PCI, *NETWORK, *SYSCTLS, *CONFIGURED]
 """As root, in the group that has limits."""
 
 NOBODY = [
