@@ -6,7 +6,7 @@ from pathlib import Path
 
 from advisor import __version__
 from advisor.host.nvml import LIBRARY_FOLDERS
-from advisor.host.recording import KEPT_ENVIRONMENT, SECRET_WORDS
+from advisor.host.recording import KEPT_ENVIRONMENT, NO_SECRETS, SECRET_WORDS
 
 _TEMPLATE = Path(__file__).with_name("collector.sh")
 _PLACE = re.compile(r"@([A-Z_]+)@")
@@ -20,6 +20,7 @@ def collector_script(rules: Sequence[str], values: Mapping[str, str]) -> str:
         "VERSION": __version__,
         "RULES": "\n".join(rules),
         "KEPT": "|".join(f"{name}*" for name in KEPT_ENVIRONMENT),
+        "NO_SECRETS": "|".join(NO_SECRETS),
         "SECRET": "|".join(f"*{word}*" for word in SECRET_WORDS),
         "NVML_FOLDERS": " ".join(LIBRARY_FOLDERS),
         **values,

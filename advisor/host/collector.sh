@@ -698,7 +698,10 @@ environment() {
     VARIABLES=
     for name in $(env | sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/\1/p'); do
         case $name in @KEPT@) ;; *) continue ;; esac
-        case $(printf '%s' "$name" | tr '[:lower:]' '[:upper:]') in @SECRET@) continue ;; esac
+        case $name in
+            @NO_SECRETS@) ;;
+            *) case $(printf '%s' "$name" | tr '[:lower:]' '[:upper:]') in @SECRET@) continue ;; esac ;;
+        esac
         case $name in
             PATH) value=$own_path ;;
             LC_ALL) value=$own_locale; [ -n "$value" ] || continue ;;

@@ -48,6 +48,8 @@ KEPT_ENVIRONMENT = (
 )  # fmt: skip
 """Variables that say how a job runs. All others stay behind: the environment is where credentials are."""
 SECRET_WORDS = ("AUTH", "CREDENTIAL", "JWT", "KEY", "PASS", "SECRET", "TOKEN")
+NO_SECRETS = ("NCCL_IB_PKEY", "NCCL_IB_PKEY_VALUE", "UCX_IB_PKEY")
+"""Keys of InfiniBand's partitions."""
 
 
 @dataclass(frozen=True)
@@ -178,5 +180,6 @@ def _kept(environment: Mapping[str, str] | None) -> Mapping[str, str] | None:
     return {
         name: value
         for name, value in sorted(environment.items())
-        if name.startswith(KEPT_ENVIRONMENT) and not any(word in name.upper() for word in SECRET_WORDS)
+        if name in NO_SECRETS
+        or (name.startswith(KEPT_ENVIRONMENT) and not any(word in name.upper() for word in SECRET_WORDS))
     }

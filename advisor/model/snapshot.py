@@ -1,6 +1,7 @@
 """A Snapshot: all facts of one host at one time, what was missing, and what was derived from them."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeVar
@@ -15,6 +16,8 @@ SCHEMA_VERSION = 1
 SourceKind = Literal["live", "capture", "tree", "facts"]
 F = TypeVar("F", bound=Facts)
 M = TypeVar("M", bound=BaseModel)
+_ONE_DEVICE = re.compile(r"(?<=/dev/disk/by-id/)[^\s,\"']+|(?<![\w:])[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5,}(?![\w:])")
+"""Serial numbers and hardware addresses inside of what people configured."""
 _SHOWN = 80
 """Characters of a wrong value that a message shows."""
 
@@ -109,7 +112,7 @@ def _plain(value: Any, keep_volatile: bool) -> Any:
         return sorted(value)
     if isinstance(value, tuple | list):
         return [_plain(item, keep_volatile) for item in value]
-    return value
+    return _ONE_DEVICE.sub("...", value) if isinstance(value, str) else value
 
 
 def parse_snapshot(text: str, models: Mapping[str, type[Facts]], where: str) -> Snapshot:

@@ -37,7 +37,10 @@ _CONTAINERS = re.compile(
 """Below these the runtimes of containers and user sessions mount; such mounts come and go."""
 _DEV = re.compile(r"/dev/(?!shm$)")
 _SECRET = re.compile(r"pass|secret|cred|token|key|user|auth", re.IGNORECASE)
-_ADDRESSES = {"addr", "clientaddr", "fsid", "ip", "mon_addr", "mountaddr", "name", "srcaddr", "unc", "domain"}
+_ADDRESSES = {
+    "addr", "backup-volfile-servers", "backupvolfile-server", "clientaddr", "dom", "domain", "fsid", "ip", "mon_addr",
+    "mountaddr", "name", "srcaddr", "unc",
+}  # fmt: skip
 _FAR = re.compile(r"//|[^/]*://|[^/]*@|[^/=]+:/")
 """A server, or an account at one: ``//server/share``, ``https://me:password@host/``, ``me@host:``, ``host:/export``."""
 _ACCOUNT = re.compile(r"[^/@]+@|[^/]*://")

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, ClassVar
 
 from advisor.host.base import Host
+from advisor.host.boot_words import shown_word
 from advisor.model.facts import Facts, Seen
-from advisor.probes._cmdline import CMDLINE, read_cmdline, shown_word
+from advisor.probes._cmdline import CMDLINE, read_cmdline
 from advisor.probes._collected import Collected
 
 _TRUE, _FALSE = ("1", "y", "yes", "on", "true"), ("0", "n", "no", "off", "false")

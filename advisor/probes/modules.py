@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 
 from advisor.host.base import Host, command_origin
 from advisor.host.fields import read_fields
+from advisor.host.secret_names import names_secret
 from advisor.model.facts import Facts, File, Seen
 from advisor.probes._cmdline import CMDLINE, read_cmdline, split_words
 from advisor.probes._collected import Collected
@@ -62,7 +63,7 @@ class ModuleOption(Facts):
     )
     module: Annotated[str, "with underscores"]
     parameter: str
-    value: Annotated[str | None, "none for a parameter without ="] = None
+    value: Annotated[str | None, "none for a parameter without =; ... for what may be a credential"] = None
     path: str = ""
     line: int | None = None
     wins: Annotated[bool, "nothing later sets the same parameter"] = True
@@ -227,7 +228,7 @@ def _option(module: str, word: str, path: str, line: int | None) -> ModuleOption
         origin=path,
         module=module.replace("-", "_"),
         parameter=name.replace("-", "_"),
-        value=value if equals else None,
+        value=None if not equals else "..." if names_secret(name) else value,
         path=path,
         line=line,
     )

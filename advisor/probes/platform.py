@@ -7,9 +7,10 @@ import re
 from typing import Annotated, ClassVar
 
 from advisor.host.base import Host, command_origin
+from advisor.host.boot_words import shown_word
 from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File, ReadFrom, Seen, SeenAs
-from advisor.probes._cmdline import read_cmdline, shown_word
+from advisor.probes._cmdline import read_cmdline
 from advisor.probes._collected import Collected
 from advisor.probes._container import MARKS, container_mark, in_container
 from advisor.probes._cpuinfo import CPUINFO, hypervisor_flag, read_architecture, read_first_cpu

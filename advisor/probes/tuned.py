@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
 from advisor.host.base import Host
+from advisor.host.boot_words import shown_word
+from advisor.host.secret_names import names_secret
 from advisor.model.facts import Facts, File, Seen
 from advisor.probes._collected import Collected
 from advisor.probes._dropins import LINE_LIMIT, file_text
@@ -36,7 +38,7 @@ class TunedLine(Facts):
     section: Annotated[str, "sysctl, vm, cpu ...: the plugin, or the unit's own name"]
     plugin: Annotated[str, "what reads it: the section's type=, else the section's name"]
     key: str
-    value: Annotated[str, "as written; ${variables} are not filled in"]
+    value: Annotated[str, "as written, ${variables} not filled in; ... for what may be a credential"]
     path: str = ""
     line: int | None = None
     counts: Annotated[bool, "no profile that is read later sets it"] = True
@@ -154,7 +156,7 @@ def parse_profile(text: str, path: str) -> tuple[tuple[TunedLine, ...], tuple[st
         elif key == "type":
             types[section] = value
         else:
-            found.append((section, key, value.strip("\"'"), number))
+            found.append((section, key, _shown(key, value.strip("\"'")), number))
     return tuple(
         TunedLine(
             origin=path,
@@ -168,6 +170,13 @@ def parse_profile(text: str, path: str) -> tuple[tuple[TunedLine, ...], tuple[st
         for section, key, value, number in found
         if types.get(section, section) in SECTIONS
     ), includes
+
+
+def _shown(key: str, value: str) -> str:
+    """The value as far as others may read it."""
+    if key.startswith("cmdline"):
+        return " ".join(map(shown_word, value.split()))
+    return "..." if names_secret(key) or key.endswith("hostname") else value
 
 
 def counting(lines: list[TunedLine]) -> tuple[TunedLine, ...]:

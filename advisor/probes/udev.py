@@ -9,6 +9,7 @@ import re
 from typing import Annotated, ClassVar
 
 from advisor.host.base import Host
+from advisor.host.udev_conditions import is_private
 from advisor.model.facts import Facts, Seen
 from advisor.probes._collected import Collected
 from advisor.probes._dropins import Line, continued, drop_ins, file_text
@@ -40,7 +41,10 @@ class UdevSetting(Facts):
     attribute: Annotated[str | None, "of ATTR and SYSCTL: the file below the device, or the kernel parameter"] = None
     value: Annotated[str, "as written; the command line of RUN"]
     final: Annotated[bool, "set by :=, which forbids later rules to change it"] = False
-    conditions: Annotated[tuple[str, ...], 'of the same rule, as written: SUBSYSTEM=="block"'] = ()
+    conditions: Annotated[
+        tuple[str, ...],
+        'of the same rule: SUBSYSTEM=="block"; without what tells a single device: ATTRS{serial}=="..."',
+    ] = ()
     path: str = ""
     line: int | None = None
 
@@ -87,7 +91,7 @@ def _of_rule(line: Line) -> list[UdevSetting]:
             return []
         parts.append(found)
         at = found.end()
-    conditions = tuple(part[0].rstrip(", \t") for part in parts if part[3] in _MATCHES)
+    conditions = tuple(_shown(part) for part in parts if part[3] in _MATCHES)
     return [
         UdevSetting(
             origin=line.path,
@@ -102,6 +106,12 @@ def _of_rule(line: Line) -> list[UdevSetting]:
         for part in parts
         if part[3] not in _MATCHES and _tunes(part)
     ]
+
+
+def _shown(part: re.Match[str]) -> str:
+    """A condition as written, without what tells one device from others of its make."""
+    text = part[0].rstrip(", \t")
+    return f'{text[: part.start(4) - part.start()]}..."' if is_private(part[1], part[2], part[4]) else text
 
 
 def _tunes(part: re.Match[str]) -> bool:

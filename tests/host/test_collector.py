@@ -549,6 +549,15 @@ def test_its_archive_is_redacted_by_capture(tmp_path: Path) -> None:
         assert secret not in safe
 
 
+def test_of_the_environment_only_what_runs_jobs_comes_and_no_credential(tmp_path: Path) -> None:
+    root = str(big_node(tmp_path / "node"))
+    kept = {"NCCL_IB_PKEY": "1", "UCX_IB_PKEY": "0xffff", "NCCL_DEBUG": "INFO"}
+    others = {"NVIDIA_API_KEY": "x", "WANDB_API_KEY": "x", "SLURM_JWT": "x", "nccl_token": "x"}
+    told = open_root(collect(tmp_path, ADVISOR_COLLECTOR_ROOT=root, **kept, **others)).environment() or {}
+    assert {name: told.get(name) for name in kept} == kept
+    assert told.keys().isdisjoint(others)
+
+
 def test_no_folder_is_declared_twice() -> None:
     folders = [line.split("\t")[1] for line in rules() if line.startswith("D\t")]
     assert len(folders) == len(set(folders))

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from advisor.host.boot_words import shown_word
 from advisor.model.facts import evidence_path
-from advisor.probes._cmdline import parse_cmdline, shown_word
+from advisor.probes._cmdline import parse_cmdline
 from advisor.probes.boot import Boot, boot_of, read
 from tests.trees import write_capture, write_tree
 

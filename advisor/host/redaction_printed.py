@@ -1,0 +1,67 @@
+"""What programs, the environment and NVML tell, without names, numbers of single devices and credentials."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from advisor.host.redaction_mounts import is_secret
+from advisor.host.redaction_words import VERSIONS, Words
+
+_PLAIN_VARIABLE = re.compile(
+    r"(?:CUDA|FI|GLOO|HIP|HSA|NCCL|OFI_NCCL|RCCL|ROCR|UCX|OMP|GOMP|KMP|MKL|OPENBLAS|MALLOC|TORCH|PYTORCH|LANG|LC)(?:_|$)|container$"
+)
+_PLAIN_VALUE = re.compile(r"[\d,. :-]*|true|false|yes|no|on|off|[A-Z]{1,12}", re.IGNORECASE)
+_TUNING = re.compile(r"(?:CUDA|FI|GLOO|HIP|HSA|NCCL|OFI_NCCL|OMP|RCCL|ROCR|TORCH_NCCL|UCX)_")
+_SECRET_TUNING = re.compile(r"PASS|SECRET|CRED|TOKEN|AUTH|JWT")
+"""These libraries have keys that are no secrets: ``NCCL_IB_PKEY``."""
+_NAMES_HOSTS = ("NCCL_COMM_ID", "NCCL_HOSTID")
+_LABELLED = re.compile(
+    r"""(?im)^(?P<label>[^\n:="]*?"?(?:serial(?:[ _]?(?:number|no\.?))?|\bSN|WWID|WWN(?:[ ]port)?|host[ _]?name"""
+    r"""|unique[ _]id\w*|SAS[ ]address(?:\(\d+\))?|world[- ]wide[ ]name|MD_(?:DEV)?NAME|MD_UUID"""
+    r"""|\w*NQN|eui64|n?guid)"?[ \t]*[:=][ \t]*"?[ \t]*)(?P<value>[^\s",{\[][^\n",]*)"""
+)
+"""Numbers and names that programs print, by the label before them. Samples: ``SN = S4EVNF0M``, ``"Serial No": "x"``"""
+_PRINTED_WWN = re.compile(r"(?:(?<![0-9a-zA-Z])|(?<=\b0x))[35][0-9a-fA-F]{15}(?![0-9a-zA-Z])")
+"""World-wide names as tools of drives and controllers list them, without a label."""
+_CCISS_DRIVE = re.compile(
+    r"(?m)^(?P<place>[ \t]*(?:b\d+t\d+ )?connector [^\n]{1,40}? bay \d+[ ]+\S+[ ]+\S+[ ]+)(?P<serial>\S+)"
+)
+"""A line of cciss_vol_status: place, vendor, model, serial number, firmware."""
+_SMI_NAMED = re.compile(
+    r"<(?P<tag>serial|\w*_serial_number|process_name|pdi|\w*guid|cluster\w*|host_id|host_?name)>[ \t]*"
+    r"(?!\[?(?:N/A|None)\b)(?P<value>[^<>\n]{1,1000}?)[ \t]*(?=</)",
+    re.IGNORECASE,
+)
+"""Elements of nvidia-smi's XML that name a card, the machine or what somebody runs. Sample: ``<serial>165</serial>``"""
+
+
+def printed(words: Words, text: str) -> str:
+    """What a command printed, by form, by known names and by labels."""
+    text = _LABELLED.sub(lambda found: found["label"] + words.once(found["value"].rstrip(), words.tokens.word), text)
+    text = _CCISS_DRIVE.sub(lambda found: found["place"] + words.once(found["serial"], words.tokens.word), text)
+    text = _SMI_NAMED.sub(lambda found: f"<{found['tag']}>{words.once(found['value'], words.tokens.word)}", text)
+    text = _PRINTED_WWN.sub(lambda found: words.tokens.digits(found[0]), text)
+    return words.named(words.forms(text, False))
+
+
+def variable(words: Words, name: str, text: str) -> str:
+    """The value of an environment variable; those that say nothing of performance keep only plain values."""
+    if name in _NAMES_HOSTS or (_SECRET_TUNING.search(name) if _TUNING.match(name) else is_secret(name)):
+        return words.tokens.word(text)
+    if name == "KUBERNETES_SERVICE_HOST" or _PLAIN_VARIABLE.match(name) or _PLAIN_VALUE.fullmatch(text):
+        return words.named(words.forms(text, "VERSION" not in name))
+    if "PATH" in name:
+        return words.named(words.forms(text))
+    return words.tokens.word(text)
+
+
+def answers(words: Words, name: str, value: Any) -> Any:
+    """NVML's answers: identifiers by form, serial numbers by name."""
+    if isinstance(value, Mapping):
+        return {key: answers(words, str(key), item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [answers(words, name, item) for item in value]
+    if isinstance(value, str):
+        return words.tokens.word(value) if "serial" in name else words.forms(value, not VERSIONS.search(name))
+    return json.loads(json.dumps(value))
