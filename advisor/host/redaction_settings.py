@@ -22,7 +22,10 @@ _MOUNT_KEYS = ("What", "Where", "Type", "Options")
 _PROGRAM = "nvidia-persistenced"
 """The unit whose command line is read."""
 _SHELL = re.compile(r"""(\s*(?:export\s+)?)([A-Z][A-Z0-9_]{2,80})=("[^"]*"|'[^']*'|[^\s;&|#]*)""", re.ASCII)
-_SHELL_NAMES = ("NCCL_", "TORCH_NCCL_", "GLOO_", "UCX_", "FI_", "OMP_", "CUDA_", "RCCL_", "OFI_NCCL_")
+_SHELL_NAMES = (
+    *("NCCL_", "TORCH_NCCL_", "TORCH_DISTRIBUTED_DEBUG", "TORCH_FR_", "GLOO_"),
+    *("UCX_", "FI_", "OMP_", "CUDA_", "RCCL_", "OFI_NCCL_"),
+)
 _TUNED_PLUGINS = frozenset((
     "main", "audio", "bootloader", "cpu", "disk", "irqbalance", "modules", "net", "scheduler", "selinux", "service",
     "sysctl", "sysfs", "systemd", "vm",

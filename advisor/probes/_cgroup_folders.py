@@ -90,7 +90,7 @@ def _first(host: Host, path: str, mounts: list[MountLine], v2: bool) -> Groups |
     seen = [mount for mount in mounts if _there(host, mount.point)]
     for mount in seen:
         below = _below(mount.root, path)
-        if below is None or (below and not _there(host, f"{mount.point}/{below}")):
+        if below is None or (below and not _maybe_there(host, f"{mount.point}/{below}")):
             continue
         parts = below.split("/") if below else []
         folders = tuple("/".join([mount.point.rstrip("/"), *parts[:depth]]) for depth in range(len(parts), -1, -1))
@@ -116,6 +116,17 @@ def _there(host: Host, folder: str) -> bool:
     if not found and not known:
         host.gaps.pop(folder, None)
     return found
+
+
+def _maybe_there(host: Host, folder: str) -> bool:
+    """Whether a folder is there or nobody knows; a limit in one that was not looked at may bind."""
+    if _there(host, folder):
+        return True
+    known = folder in host.gaps
+    absent = host.exists(folder) is False
+    if not known:
+        host.gaps.pop(folder, None)
+    return not absent
 
 
 def look(host: Host, path: str) -> tuple[str | None, GapState | None]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from advisor.host.captured import open_root
 from advisor.model.facts import evidence_path
 from advisor.probes._cgroup_folders import Membership, parse_cgroup
 from advisor.probes.cgroup import parse_bytes, parse_cpu_max, parse_keyed, read
@@ -138,6 +139,14 @@ def test_a_bind_mounted_group_is_not_looked_for_below_itself(tmp_path: Path) -> 
 def test_a_process_above_its_namespace_is_seen_from_the_mount_point(tmp_path: Path) -> None:
     files = v2("/", {"cpu.max": "100000 100000"})
     assert read(write_capture(tmp_path, {**files, SELF: "0::/../../other\n"})).cpu_quota_cpus == 1.0
+
+
+@pytest.mark.parametrize("why", ["ETIMEDOUT", "EACCES"])
+def test_a_group_that_was_not_looked_at_is_not_taken_for_the_root(why: str, tmp_path: Path) -> None:
+    write_capture(tmp_path, {SELF: "0::/job\n", MOUNTINFO: V2_MOUNT, f"{V2}/cgroup.procs": "1\n"}, absent=())
+    (tmp_path / "errors.tsv").write_text(f"{V2}/job\t{why}\n")
+    cgroup = read(open_root(str(tmp_path)))
+    assert (cgroup.cpu_limited, cgroup.memory_limited, cgroup.pids_limited) == (None, None, None)
 
 
 def test_v1_controllers_are_found_by_their_mounts(tmp_path: Path) -> None:

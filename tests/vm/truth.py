@@ -254,7 +254,7 @@ SYSCTLS = [
 ]
 
 CONFIGURED = [
-    Row("systemd.services[slurmd.service].running", False, "systemd does not run here"),
+    Row("systemd.services[slurmd.service].running", None, "systemd does not run here, and gives it no group"),
     Row("systemd.services[slurmd.service].path", "/etc/systemd/system/slurmd.service", "that file"),
     Row("systemd.logind[RemoveIPC].value", "no", "/etc/systemd/logind.conf"),
     Row("pam_limits.lines[memlock].unlimited", True, "/etc/security/limits.d/node.conf"),
