@@ -17,7 +17,7 @@ _TEXTS: Mapping[str, str] = {
     "<>:/export /mnt/b nfs4 nconnect=8 0 0\n<>.corp.example:/export /mnt/b2 nfs4 sec=krb5 0 0\n"
     "10.3.4.5,10.3.4.6:/vol /mnt/c ceph name=<>,secret=<>,mon_addr=10.3.4.5:3300,fsid=<> 0 0\n"
     "<>@tcp:<>@tcp:/fs1 /mnt/d lustre flock 0 0\n<>:/gv0 /mnt/e glusterfs backup-volfile-servers=<>:<> 0 0\n"
-    "s3fs#<>:/ /mnt/f fuse passwd_file=/etc/<>,url=https://<>:9000 0 0\n<>@<>:/x /mnt/g fuse.sshfs IdentityFile=/<> 0 0\n"
+    "s3fs#<>:/ /mnt/f fuse passwd_file=/etc/<>,url=https://<>:9000 0 0\n<>@<>:/x /mnt/g fuse.sshfs IdentityFile=<> 0 0\n"
     "LABEL=<> /mnt/h ext4 defaults 0 0\nPARTLABEL=<> /mnt/i ext4 defaults 0 0\nUUID=AB12-CD34 /boot/efi vfat ro 0 0\n"
     "/dev/disk/by-id/nvme-SAMSUNG_<> /mnt/j xfs noatime 0 0\n<>/fs /mnt/w wekafs token=<> 0 0\n"
     "juicefs:redis://<>@<>:6379/1 /mnt/k juicefs _netdev 0 0\n",
