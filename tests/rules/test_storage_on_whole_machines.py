@@ -40,6 +40,11 @@ def test_one_thing_wrong_is_one_finding(tmp_path: Path, rule: str, changed: Mapp
     assert failing(report(tmp_path, {**healthy(), **changed}, calls(), job)) == {f"storage/{rule}"}
 
 
+def test_a_server_that_is_silent_between_the_readings(tmp_path: Path) -> None:
+    later = {"/proc/self/mountstats": mountstats(waited_ms=10).replace("20000 20000 0", "20000 20000 1")}
+    assert failing(report(tmp_path, healthy(), calls(), later=later)) == {"storage/nfs-server-silent"}
+
+
 @pytest.mark.parametrize(
     ("rules", "changed", "job"),
     [
