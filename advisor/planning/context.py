@@ -11,6 +11,7 @@ from advisor.targets._base import Target
 from advisor.targets._fstab import changes
 from advisor.targets._suggested import container, tuned_profile
 from advisor.targets.dataloader import accepted
+from advisor.targets.env import COMPUTED
 
 NO_HOST = Snapshot(Source(kind="tree"), {}, {})
 NOT_MEASURED = "not measured: from rules and options alone"
@@ -37,6 +38,8 @@ def template_context(
     return {
         "settings": settings,
         "each": {"unit": _by_unit(settings["unit"])},
+        "nccl": _for_nccl(settings["env"]),
+        "functions": [COMPUTED[one.key, one.value] for one in settings["env"] if (one.key, one.value) in COMPUTED],
         "dataloader": _loader(plan, basis or NOT_MEASURED),
         "fstab": changes(plan.of("mount"), snapshot),
         "container": container(plan, snapshot),
@@ -47,6 +50,11 @@ def template_context(
 def _entry(setting: Setting, target: Target, snapshot: Snapshot) -> Entry:
     value = target.text(setting.key, setting.value)
     return Entry(setting.key, value, target.line(setting, snapshot), comments(setting))
+
+
+def _for_nccl(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    """Variables that NCCL can take from a file: those of its own whose value is written down."""
+    return tuple(one for one in entries if one.key.startswith("NCCL_") and (one.key, one.value) not in COMPUTED)
 
 
 def _by_unit(entries: Sequence[Entry]) -> Mapping[str, tuple[Entry, ...]]:

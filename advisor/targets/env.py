@@ -1,9 +1,15 @@
-"""Environment variables of the training job: ``job/env.sh``. Key: the name. The operator's environment wins."""
+"""Environment variables of the training job: ``job/env.sh``. Key: the name. The operator's environment wins.
+
+What differs from node to node is not written down but found where the job runs: such a value begins with ``@`` and
+names a function of env.sh (``@alike-rdma-ports`` for NCCL_IB_HCA). What is written down for NCCL stands in
+``job/nccl.conf`` as well.
+"""
 
 import re
 
 from advisor.model.setting import Scope, Setting, Value
 from advisor.model.snapshot import Snapshot
+from advisor.probes.nccl_conf import NcclConf
 from advisor.targets._base import Seen, SetBy
 from advisor.targets._values import named as named
 from advisor.targets._values import plain, raised_numbers, shquote, unprintable
@@ -12,6 +18,11 @@ SCOPE: Scope = "job"
 SUGGESTED = False
 # POSIX lets a name hold more, but no shell can assign to it.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+ALIKE_PORTS = "@alike-rdma-ports"
+COMPUTED = {("NCCL_IB_HCA", ALIKE_PORTS): "advisor_alike_rdma_ports"}
+"""Name and value to the function of env.sh that finds it on the node."""
+_HARMLESS = ("NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_DEBUG_FILE")
+"""What may be added to a vendor's profile: it changes what is told, not what is done."""
 _NOT_READ = "the job's environment is not known before it starts"
 
 
@@ -30,6 +41,10 @@ def text(key: str, value: Value) -> str:
 def line(setting: Setting, snapshot: Snapshot) -> str:
     """Sets the variable unless it is set, even to nothing, and hands it on to children."""
     name = setting.key
+    function = COMPUTED.get((name, text(name, setting.value)))
+    if function is not None:
+        found = f'[ -n "${{{name}+set}}" ] || {{ {name}=$({function}); [ -n "${name}" ] || unset {name}; }}'
+        return f'{found}; [ -z "${{{name}+set}}" ] || export {name}'
     return f'[ -n "${{{name}+set}}" ] || {name}={shquote(text(name, setting.value))}; export {name}'
 
 
@@ -44,13 +59,19 @@ def seen(snapshot: Snapshot, key: str) -> Seen:
 
 
 def cannot_take(snapshot: Snapshot, key: str, value: Value) -> str | None:
-    """``None``: every process can be given a variable."""
-    return None
+    """Why the vendor of this machine knows better; else ``None``: every process can be given a variable."""
+    conf = snapshot.get(NcclConf)
+    if conf is None or conf.vendor is None or not key.startswith("NCCL_") or key in _HARMLESS:
+        return None
+    return f"{conf.vendor} brings a profile for NCCL with this machine ({', '.join(conf.vendor_paths or ())})"
 
 
 def set_by(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
-    """Vendor profiles that set the variable; none is among the facts yet."""
-    return ()
+    """Lines of NCCL's files and of what gives variables to logins that set it."""
+    conf = snapshot.get(NcclConf) or NcclConf()
+    of_nccl = [(one.value, one.path, one.line) for one in conf.lines or () if one.name == key and one.counts]
+    of_logins = [(one.value, one.path, one.line) for one in conf.logins or () if one.name == key]
+    return tuple(SetBy(value or "", path, line) for value, path, line in (*of_nccl, *of_logins))
 
 
 def same(key: str, seen: str, value: Value) -> bool:
