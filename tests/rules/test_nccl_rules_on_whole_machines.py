@@ -28,6 +28,7 @@ CONF = "/etc/nccl.conf"
         ("NCCL_RAS_ENABLE=on", "word-where-number-belongs"),
         ("NCCL_IB_TIMEOUT=60", "value-not-taken"),
         ("NCCL_DEBUG=INFO", "loud-log-for-all-jobs"),
+        ("NCCL_BUFFSIZE=8388608", "debugging-variable-for-all-jobs"),
         ("export NCCL_DEBUG=WARN", "line-that-nccl-misreads"),
         ("NCCL_DEBUG=WARN", None),
         ("NCCL_IB_DISABLE=0", None),
