@@ -29,6 +29,7 @@ class Sizes:
 
 
 NOT_TOLD = Sizes()
+_BYTES = click.IntRange(1, 1 << 50)
 
 
 def job_options(command: _Command) -> _Command:
@@ -49,12 +50,8 @@ def job_options(command: _Command) -> _Command:
         sizes = Sizes(prefetch_factor, batch_bytes, data_file_bytes, checkpoint_bytes)
         return command(*arguments, sizes=sizes, **options)
 
-    size = click.IntRange(1, 1 << 50)
-    told = "Bytes of one checkpoint, all that this node writes of it."
-    click.option("--checkpoint-bytes", type=size, metavar="N", help=told)(with_sizes)
-    told = "Bytes of a usual file of the data set that is read from front to back."
-    click.option("--data-file-bytes", type=size, metavar="N", help=told)(with_sizes)
-    click.option("--batch-bytes", type=size, metavar="N", help="Bytes of a batch of one rank.")(with_sizes)
+    file_options(with_sizes)
+    click.option("--batch-bytes", type=_BYTES, metavar="N", help="Bytes of a batch of one rank.")(with_sizes)
     click.option(
         "--prefetch-factor",
         type=click.IntRange(1, 65536),
@@ -64,6 +61,14 @@ def job_options(command: _Command) -> _Command:
         help="Batches that each worker makes in advance.",
     )(with_sizes)
     return _options(with_sizes)  # type: ignore[return-value]
+
+
+def file_options(command: _Command) -> _Command:
+    """Adds ``--data-file-bytes`` and ``--checkpoint-bytes``."""
+    told = "Bytes of one checkpoint, all that this node writes of it."
+    click.option("--checkpoint-bytes", type=_BYTES, metavar="N", help=told)(command)
+    told = "Bytes of a usual file of the data set that is read from front to back."
+    return click.option("--data-file-bytes", type=_BYTES, metavar="N", help=told)(command)
 
 
 def _options(command: Callable[..., object]) -> Callable[..., object]:

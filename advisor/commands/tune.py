@@ -19,7 +19,7 @@ from advisor.commands._busy import refuse_foreign_gpu_work, wait_until_quiet
 from advisor.commands._cache import cache_folder
 from advisor.commands._given import given_options
 from advisor.commands._interrupt import stoppable
-from advisor.commands._job import job_told
+from advisor.commands._job import Sizes, file_options, job_told
 from advisor.commands._measured import TUNING_FILE, Asked, Described, earlier, measure, resources, validity
 from advisor.commands._options import Duration, StepTime, sample_option
 from advisor.commands._rules import evaluated
@@ -55,6 +55,8 @@ class Options:
     workload: str
     data: str | None
     checkpoints: str | None
+    data_file_bytes: int | None
+    checkpoint_bytes: int | None
     given: Mapping[str, str]
     global_batch: int | None
     ranks: int | None
@@ -90,6 +92,7 @@ class Options:
 )
 @click.option("--data", metavar="PATH", help="Its data set; without it one is generated once.")
 @click.option("--checkpoints", metavar="PATH", help="Where the job writes its checkpoints: decides some rules.")
+@file_options
 @given_options
 @click.option(
     "--global-batch",
@@ -222,7 +225,8 @@ def _refuse_nonsense(options: Options) -> None:
 
 
 def _job(snapshot: Snapshot, options: Options, described: Described) -> Job:
-    job = job_told(snapshot, options.ranks, options.data, options.checkpoints)
+    sizes = Sizes(data_file_bytes=options.data_file_bytes, checkpoint_bytes=options.checkpoint_bytes)
+    job = job_told(snapshot, options.ranks, options.data, options.checkpoints, sizes=sizes)
     if options.ranks is None and described.accelerators:
         # Torch knows which of the GPUs this job may see.
         origins = {**job.origins, "ranks": "one for each visible GPU"}

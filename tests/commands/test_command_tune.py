@@ -100,13 +100,14 @@ def test_a_workload_that_raises_is_reported_and_the_rest_is_written(
     tmp_path: Path, workload: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "OUT"
-    assert run(["tune", "--workload", f"{workload}:raises", "--out", str(out), *SHORT]) == 0
+    huge = ("--checkpoint-bytes", str(1 << 50))
+    assert run(["tune", "--workload", f"{workload}:raises", "--out", str(out), *huge, *SHORT]) == 0
     text = capsys.readouterr().out
     assert "user-error" in text
     assert "no such sample" in text
     assert "no DataLoader settings are written" in text
     assert (out / "facts.json").is_file()
-    assert (out / "report.md").is_file()
+    assert "storage/checkpoint-exceeds-memory" in (out / "report.md").read_text()
     assert not (out / "job/dataloader.json").exists()
 
 
@@ -119,6 +120,7 @@ def test_a_workload_that_raises_is_reported_and_the_rest_is_written(
         pytest.param(["--budget", "0"], "is not a length of time", id="no-budget"),
         pytest.param(["--ranks", "0"], "--ranks", id="no-ranks"),
         pytest.param(["--global-batch", "x"], "--global-batch", id="batch-not-a-number"),
+        pytest.param(["--data-file-bytes", "0"], "--data-file-bytes", id="no-bytes"),
         pytest.param(["--step-time", "-1"], "is not a length of time", id="step-time"),
         pytest.param(["--data", "/nonexistent"], "--data /nonexistent does not exist", id="no-data"),
         pytest.param(["--replay", "/nonexistent"], "cannot read /nonexistent", id="no-replay"),
