@@ -53,7 +53,7 @@ _CONTAINER = "this is a container: look on the host"
 def _judged(line: Line, host: HostFile, snapshot: Snapshot, target: Installed) -> tuple[State, str | None, str, str]:
     """State, value found, where, and what to say of it."""
     key, wanted = line.key, line.text
-    winners = _of_our_file(line, host, target) if target.ALONE else target.winners(snapshot, key, wanted)
+    winners = target.winners(snapshot, key, wanted)
     others = [one for one in winners or () if not target.same(key, one.text, wanted)]
     if others:
         return _outdone(others)
@@ -81,17 +81,6 @@ def _judged(line: Line, host: HostFile, snapshot: Snapshot, target: Installed) -
 
 
 _NOT_INSTALLED = "no file that can be seen sets it: it is not installed"
-
-
-def _of_our_file(line: Line, host: HostFile, target: Installed) -> tuple[SetBy, ...] | None:
-    """The same line in the file that is installed."""
-    if host.text is None:
-        return () if host.gap == "absent" else None
-    try:
-        found = target.lines(host.text, host.path)
-    except ValueError:
-        return ()
-    return tuple(SetBy(one.text, host.path, one.number) for one in found if one.key == line.key)
 
 
 def _outdone(others: list[SetBy]) -> tuple[State, str | None, str, str]:

@@ -12,10 +12,12 @@ from advisor.host.secret_names import names_secret
 from advisor.model.facts import Facts, File, Seen
 from advisor.probes._cmdline import CMDLINE, read_cmdline, split_words
 from advisor.probes._collected import Collected
-from advisor.probes._dropins import Line, drop_ins, joined, lines_of
+from advisor.probes._dropins import Line, drop_ins, file_text, joined, lines_of
 
 ORIGIN = "/sys/module"
 FOLDERS = tuple(f"{top}/modprobe.d" for top in ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"))
+BOOT_FOLDERS = tuple(f"{top}/modules-load.d" for top in ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"))
+"""Lists of modules that systemd loads at boot: modules-load.d(5)."""
 OF_INTEREST = (
     "bonding", "ena", "gve", "ib_core", "ib_uverbs", "lustre", "md_mod", "megaraid_sas", "mlx4_core", "mlx5_core",
     "mlx5_ib", "mpt3sas", "nfs", "nouveau", "nv_peer_mem", "nvidia", "nvidia_drm", "nvidia_peermem", "nvidia_uvm",
@@ -70,6 +72,19 @@ class ModuleOption(Facts):
     accepted: Annotated[bool | None, "the module takes this parameter; false: the kernel ignores it"] = None
 
 
+class AtBoot(Facts):
+    """One line of modules-load.d."""
+
+    seen: ClassVar[Seen | None] = "own"
+    read_from: ClassVar[str] = (
+        "/etc/modules-load.d/*.conf, /run/modules-load.d/*.conf, /usr/local/lib/modules-load.d/*.conf, "
+        "/usr/lib/modules-load.d/*.conf, /lib/modules-load.d/*.conf"
+    )
+    module: Annotated[str, "with underscores"]
+    path: str = ""
+    line: int | None = None
+
+
 class Modules(Facts):
     """Modules of interest and configured ones, loaded or not, and all options that are asked for."""
 
@@ -77,6 +92,7 @@ class Modules(Facts):
     read_from: ClassVar[str] = "/sys/module"
     modules: Annotated[tuple[Module, ...] | None, "by name"] = None
     options: Annotated[tuple[ModuleOption, ...] | None, "in the order in which modprobe adds them up"] = None
+    at_boot: Annotated[tuple[AtBoot, ...] | None, "modules that systemd is told to load at boot"] = None
 
 
 COLLECTED = Collected(
@@ -84,7 +100,7 @@ COLLECTED = Collected(
         (ORIGIN, ""),
         *((f"{ORIGIN}/{name}", "version initstate") for name in OF_INTEREST),
         *((f"{ORIGIN}/{name}/parameters", "*") for name in OF_INTEREST),
-        *((folder, "*.conf") for folder in FOLDERS),
+        *((folder, "*.conf") for folder in (*FOLDERS, *BOOT_FOLDERS)),
     ),
     files=("/proc/cmdline",),
 )
@@ -98,13 +114,35 @@ def read(host: Host) -> Modules:
     for option in options or ():
         if option.path.startswith(_OPERATORS) or (option.path == CMDLINE and option.module in OF_INTEREST):
             wanted.setdefault(option.module, set()).add(option.parameter)
+    at_boot = _at_boot(host)
+    for one in at_boot or ():
+        if one.path.startswith(_OPERATORS):
+            wanted.setdefault(one.module, set())
     modules = {name: _module(host, name, shown, wanted[name]) for name in sorted(wanted)}
     judged = None if options is None else tuple(_judged(option, modules.get(option.module)) for option in options)
     return Modules(
         origin=ORIGIN,
         modules=tuple(modules.values()),
         options=judged,
-        origins={"options": FOLDERS[0]},
+        at_boot=at_boot,
+        origins={"options": FOLDERS[0], "at_boot": BOOT_FOLDERS[0]},
+    )
+
+
+def _at_boot(host: Host) -> tuple[AtBoot, ...] | None:
+    files = drop_ins(host, BOOT_FOLDERS)
+    if files is None:
+        return None
+    return tuple(one for path in files for one in parse_at_boot(file_text(host, path) or "", path))
+
+
+def parse_at_boot(text: str, path: str) -> tuple[AtBoot, ...]:
+    """The modules in a file of modules-load.d. Sample: ``# RDMA`` + ``ib_umad``"""
+    lines = ((number, raw.strip()) for number, raw in enumerate(text.split("\n"), 1))
+    return tuple(
+        AtBoot(origin=path, module=line.replace("-", "_"), path=path, line=number)
+        for number, line in lines
+        if line and line[0] not in "#;"
     )
 
 

@@ -83,8 +83,6 @@ class Installed(Target, Protocol):
     """Where its files lie on the host: shell patterns, of which ``*`` covers no ``/``."""
     MODE: int
     """Permission bits of its files."""
-    ALONE: bool
-    """Whether no other file can take the last word: what is installed holds, and `winners` is not asked."""
     WHEN: str
     """When what was installed counts: ``at the next login``."""
 

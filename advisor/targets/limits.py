@@ -22,7 +22,6 @@ SCOPE: Scope = "host"
 SUGGESTED = False
 PLACES = ("/etc/security/limits.d/90-advisor.conf",)
 MODE = FILE_MODE
-ALONE = False
 WHEN = "at the next login"
 _LINE = re.compile(r"(?P<domain>\S+) (?P<type>\S+) (?P<item>\S+) (?P<text>\S+)", re.ASCII)
 _HALVES = {"soft": ("soft",), "hard": ("hard",), "-": ("soft", "hard")}

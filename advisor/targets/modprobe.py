@@ -20,7 +20,6 @@ SCOPE: Scope = "host"
 SUGGESTED = False
 PLACES = ("/etc/modprobe.d/90-advisor.conf",)
 MODE = FILE_MODE
-ALONE = False
 WHEN = "when the module is loaded anew: after a reboot (rebuild the initramfs first if the module is in it)"
 _LINE = re.compile(r"options (?P<module>[A-Za-z0-9_]+) (?P<parameter>[A-Za-z0-9_]+)=(?P<text>\S+)", re.ASCII)
 _KEY = re.compile(r"[A-Za-z0-9_]+\.[A-Za-z0-9_]+", re.ASCII)

@@ -11,17 +11,16 @@ from advisor.probes.gpu import Gpu
 from advisor.probes.modules import Modules, module_named
 from advisor.probes.nvidia import PEERS, Nvidia
 from advisor.targets._base import Seen, SetBy
-from advisor.targets._host import not_seen
+from advisor.targets._host import in_container, not_seen
 from advisor.targets._installed import FILE_MODE, Line, LiveFile, entries
 
 SCOPE: Scope = "host"
 SUGGESTED = False
 PLACES = ("/etc/modules-load.d/90-advisor.conf",)
 MODE = FILE_MODE
-ALONE = True
 WHEN = "at the next boot, or with: systemctl restart systemd-modules-load"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,62}", re.ASCII)
-_LOADED = "loaded"
+_LOADED, _NOT_LOADED = "loaded", "not loaded"
 _PEERMEM, _PEERMEM_SINCE = "nvidia_peermem", 470
 """https://docs.nvidia.com/cuda/gpudirect-rdma/ (comes with the driver since R470)"""
 
@@ -59,7 +58,7 @@ def seen(snapshot: Snapshot, key: str) -> Seen:
     modules = snapshot.get(Modules)
     module = module_named(modules, key) if modules else None
     if module is not None and module.loaded is not None:
-        return Seen(_LOADED, path) if module.loaded else Seen(None, path, "not loaded")
+        return Seen(_LOADED, path) if module.loaded else Seen(None, path, _NOT_LOADED)
     return not_seen(snapshot, path)
 
 
@@ -113,13 +112,17 @@ def lines(text: str, path: str) -> tuple[Line, ...]:
 
 
 def winners(snapshot: Snapshot, key: str, value: str) -> tuple[SetBy, ...] | None:
-    """Not asked: no file takes a module off the list."""
-    return None
+    """The lines of modules-load.d that list it: no file takes a module off the list."""
+    modules = snapshot.get(Modules)
+    if modules is None or modules.at_boot is None or in_container(snapshot):
+        return None
+    return tuple(SetBy(_LOADED, one.path, one.line) for one in modules.at_boot if one.module == key)
 
 
 def in_force(snapshot: Snapshot, key: str) -> Seen | None:
     """Whether it is loaded now."""
-    return seen(snapshot, key)
+    found = seen(snapshot, key)
+    return Seen(_NOT_LOADED, found.path) if found.note == _NOT_LOADED else found
 
 
 def prevented(snapshot: Snapshot, key: str) -> str | None:

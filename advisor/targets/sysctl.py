@@ -29,7 +29,6 @@ _COME_LATER = ("net/netfilter/", "net/ipv4/netfilter/", "net/bridge/", "sunrpc/"
 _INTERFACE_KEY = re.compile(r"net/ipv4/conf/([^/]+)/([a-z_]+)", re.ASCII)
 PLACES = ("/etc/sysctl.d/90-advisor.conf",)
 MODE = FILE_MODE
-ALONE = False
 WHEN = "at the next boot, or with: sysctl -p /etc/sysctl.d/90-advisor.conf"
 _LINE = re.compile(r"-?(?P<key>[a-z][A-Za-z0-9_./-]*) = (?P<text>\S.*)", re.ASCII)
 _ONE_OF_TWO = {

@@ -36,7 +36,6 @@ SCOPE: Scope = "host"
 SUGGESTED = False
 PLACES = ("/etc/udev/rules.d/61-advisor.rules",)
 MODE = FILE_MODE
-ALONE = False
 WHEN = (
     "when the device appears, or with: udevadm control --reload && udevadm trigger -s block; of NFS at the next mount"
 )

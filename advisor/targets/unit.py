@@ -20,7 +20,6 @@ SCOPE: Scope = "host"
 SUGGESTED = False
 PLACES = (f"{ORIGIN}/*.service.d/90-advisor.conf",)
 MODE = FILE_MODE
-ALONE = False
 WHEN = "when the service starts anew: systemctl daemon-reload, then restart it when its jobs may stop"
 INFINITY = "infinity"
 _PROGRAMS = {

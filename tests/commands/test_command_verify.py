@@ -29,6 +29,7 @@ TUNED = {
     "/usr/lib/systemd/system/tuned.service": "[Service]\n",
     "/sys/fs/cgroup/system.slice/tuned.service/cgroup.procs": "7\n",
 }
+MODULES = "/etc/modules-load.d/90-advisor.conf"
 WISHES = ("sysctl:vm.swappiness", "modprobe:nvme_core.multipath", "limits:*/soft/memlock")
 
 
@@ -193,3 +194,23 @@ def test_nothing_for_the_host_is_the_same(tmp_path: Path, capsys: pytest.Capture
     write_capture(tmp_path / "host", BARE)
     assert run(["verify", str(out), "--root", str(tmp_path / "host")]) == 0
     assert "nothing for the host was generated" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("files", "state", "place"),
+    [
+        ({MODULES: "ib_umad\n", "/sys/module/ib_umad/version": "1\n"}, "applied", f"{MODULES}:1"),
+        ({"/etc/modules-load.d/x.conf": "ib-umad\n", "/sys/module/ib_umad/version": "1\n"}, "applied", "/etc/mod"),
+        ({MODULES: "ib_umad\n"}, "differs", "/sys/module/ib_umad"),
+        ({}, "differs", ""),
+    ],
+    ids=["listed and loaded", "listed elsewhere", "not loaded", "not listed"],
+)
+def test_modules_at_boot(
+    files: dict[str, str], state: str, place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = write_generated(tmp_path / "out", {MODULES: "ib_umad\n"})
+    write_capture(tmp_path / "host", {**BARE, "/etc/modules-load.d/": "", **files})
+    run(["verify", str(out), "--root", str(tmp_path / "host"), "--format", "json"])
+    (told,) = json.loads(capsys.readouterr().out)["settings"]
+    assert (told["state"], told["path"][: len(place)]) == (state, place)

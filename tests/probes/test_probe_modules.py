@@ -143,3 +143,22 @@ def test_what_was_not_captured_is_not_known(tmp_path: Path) -> None:
     assert modules.options is None
     assert {module.loaded for module in modules.modules or ()} == {None}
     assert host.gaps[evidence_path(modules, "options")] == "not captured"
+
+
+def test_modules_that_are_loaded_at_boot_are_read_from_all_folders(tmp_path: Path) -> None:
+    files = {
+        "/etc/modules-load.d/b.conf": "# RDMA\nib-umad\n\n; no\n  rdma_ucm  \n",
+        "/usr/lib/modules-load.d/a.conf": "nvidia-peermem",
+        "/usr/lib/modules-load.d/b.conf": "hidden\n",
+        "/etc/modules-load.d/README": "no\n",
+    }
+    found = read(write_tree(tmp_path, files)).at_boot
+    assert [(one.module, one.path, one.line) for one in found or ()] == [
+        ("nvidia_peermem", "/usr/lib/modules-load.d/a.conf", 1),
+        ("ib_umad", "/etc/modules-load.d/b.conf", 2),
+        ("rdma_ucm", "/etc/modules-load.d/b.conf", 5),
+    ]
+
+
+def test_a_tree_without_such_folders_tells_nothing_of_it(tmp_path: Path) -> None:
+    assert read(write_tree(tmp_path, {"/proc/cmdline": "quiet\n"})).at_boot is None
