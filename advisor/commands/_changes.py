@@ -123,6 +123,8 @@ def effects(files: Sequence[GeneratedFile], change: Change, targets: Mapping[str
     now = {one.setting for one in change.pending.live}
     told = []
     for file in files:
+        if file.path in changed and not file.lines:
+            told.append(f"{file.path}: counts {targets[file.target].WHEN}")
         for line in file.lines if file.path in changed else ():
             name = f"{file.target}:{line.key}"
             risk = f" (risk: {line.risk})" if line.risk else ""

@@ -39,6 +39,12 @@ def undo(place: Place, manner: Manner) -> int:
 
     def told(change: Change) -> list[str]:
         names = {entry.path: target_of(entry.path, targets) for entry in change.pending.entries}
-        return [f"{path} as it was: counts {targets[name].WHEN}" for path, name in names.items() if name is not None]
+        lines = [f"{path} as it was: counts {targets[name].WHEN}" for path, name in names.items() if name is not None]
+        units = [one.path for one in change.pending.entries if one.after is None and _is_unit(one.path)]
+        return lines + [f"{path} goes: if you enabled it, systemctl disable --now it first" for path in units]
 
     return change_host(place.site, manner, lambda: undo_change(place.site), told)
+
+
+def _is_unit(path: str) -> bool:
+    return path.startswith("/etc/systemd/system/") and path.endswith(".service")
