@@ -41,6 +41,7 @@ MOUNTS = """\
 QUIET = "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"
 SHORT = "some avg10=9.00 avg60=9.00 avg300=9.00 total=9000\nfull avg10=5.00 avg60=5.00 avg300=5.00 total=5000\n"
 EDAC = "/sys/devices/system/edac/mc/mc0"
+CLOCK = "/sys/devices/system/clocksource/clocksource0"
 POOL = "/sys/kernel/mm/hugepages/hugepages-2048kB"
 ONE_KILLED = "pswpin 0\npswpout 0\noom_kill 1\ncompact_stall 0\n"
 SERVICE_LIMITS = """\
@@ -51,6 +52,8 @@ Max open files            1048576              1048576              files
 Max locked memory         unlimited            unlimited            bytes
 """
 
+LINK = {"active": True, "gaps": {}}
+LINK |= dict.fromkeys(("replay_errors", "recovery_errors", "crc_flit_errors", "crc_data_errors"), 0)
 ROUTES = """\
 Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT
 eth0\t0000000A\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0
@@ -63,6 +66,10 @@ def platform() -> dict[str, str]:
         "/proc/cpuinfo": "processor : 0\nvendor_id : GenuineIntel\nflags : fpu lm\n",
         "/proc/sys/kernel/osrelease": "6.8.0-45-generic\n",
         "/proc/1/comm": "systemd\n",
+        "/proc/sys/kernel/arch": "x86_64\n",
+        "/proc/sys/kernel/tainted": "12289\n",
+        "/proc/sys/kernel/perf_event_paranoid": "2\n",
+        f"{CLOCK}/current_clocksource": "tsc\n",
         "/proc/cmdline": "BOOT_IMAGE=/vmlinuz root=/dev/sda2 ro iommu=pt\n",
         "/proc/loadavg": "1.50 1.20 1.00 2/900 4242\n",
         "/proc/pressure/cpu": "some avg10=1.00 avg60=1.00 avg300=1.00 total=9000\n",
@@ -163,6 +170,7 @@ def rdma() -> dict[str, str]:
         "/sys/module/mlx5_core/parameters/debug_mask": "0\n",
         "/sys/module/mlx5_core/initstate": "live\n",
         "/sys/module/nvidia_peermem/initstate": "live\n",
+        "/proc/driver/nvidia/params": "RmProfilingAdminOnly: 0\n",
         "/proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19\n",
         "/dev/infiniband/uverbs0": "",
         "/dev/infiniband/uverbs1": "",
@@ -240,6 +248,7 @@ def storage() -> dict[str, str]:
         "/proc/self/mountstats": mountstats(waited_ms=10),
         "/etc/fstab": "/dev/sda2 / ext4 defaults 0 1\n/dev/nvme0n1 /data xfs noatime,inode64,nofail 0 0\n",
         "/etc/sysctl.d/50-site.conf": "vm.max_map_count = 1048576\n",
+        "/proc/sys/vm/max_map_count": "1048576\n",
         "/etc/modprobe.d/site.conf": "options mlx5_core prof_sel=2\n",
         f"{mirror}/dev": "9:0\n",
         **{f"{mirror}/md/{name}": f"{text}\n" for name, text in raid.items()},
@@ -266,6 +275,11 @@ def calls() -> dict[str, Any]:
     healthy |= {"pcie_replays": 0, "utilization_percent": 99, "pcie_generation": 5, "pcie_max_generation": 5}
     healthy |= {"remapped_rows_pending": False, "remapped_rows_failed": False, "throttle_reasons": 4, "compute_mode": 0}
     healthy |= {"ecc_mode": True, "ecc_pending_mode": True, "mig_mode": False, "mig_pending_mode": False}
+    healthy |= {"reset_required": False, "recovery_action": "none", "ecc_uncorrected_errors": 0}
+    healthy |= {"power_enforced_limit_milliwatts": 700_000, "power_default_limit_milliwatts": 700_000}
+    healthy |= {f"{what}_application_clock_mhz": 1980 for what in ("graphics", "graphics_default")}
+    healthy |= {f"{what}_application_clock_mhz": 2619 for what in ("memory", "memory_default")}
+    healthy |= {"nvlinks": [{"number": number, **LINK} for number in range(18)], "fabric_state": "not supported"}
     gpus = [{"index": number, "bus_id": address, **healthy} for number, address in enumerate(GPUS)]
     return {
         "limits": {"memlock": [None, None], "nofile": [1048576, 1048576], "stack": [8388608, None]},
@@ -316,6 +330,8 @@ def write_machine(
         for name, target in ((address, f"{place}/{address}"), (bridge, place)):
             write_link(folder / "fs", f"/sys/bus/pci/devices/{name}", f"../../..{target.removeprefix('/sys')}")
         write_link(folder / "fs", f"{place}/{address}/iommu_group", f"/sys/kernel/iommu_groups/{group}")
+    for address, bridge in GPUS.items():
+        write_link(folder / "fs", f"{where(bridge)}/{address}/driver", "/sys/bus/pci/drivers/nvidia")
     for number, (address, bridge) in enumerate(NICS.items()):
         target = f"../../..{where(bridge).removeprefix('/sys')}/{address}"
         write_link(folder / "fs", f"/sys/class/infiniband/mlx5_{number}/device", target)
