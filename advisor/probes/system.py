@@ -7,13 +7,15 @@ https://docs.kernel.org/admin-guide/sysfs-rules.html, https://docs.kernel.org/ad
 
 from typing import Annotated, ClassVar
 
-from advisor.host.base import Host
+from advisor.host.base import Host, command_origin
 from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File, ReadFrom, Seen, SeenAs
 from advisor.probes._collected import Collected
 
 ORIGIN = "/"
 SYNCHRONIZED = "/run/systemd/timesync/synchronized"
+TIMEDATECTL = ("timedatectl", "show", "-p", "NTPSynchronized", "--value")
+"""Whether the kernel holds its clock for kept in step (adjtimex(2)), whichever program does it."""
 OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
 TAINTED = "/proc/sys/kernel/tainted"
 SOURCES = "/sys/devices/system/clocksource/clocksource0"
@@ -37,6 +39,12 @@ class System(Facts):
         ReadFrom("/run/systemd/timesync/synchronized"),
         SeenAs("masked"),
         "systemd-timesyncd has set the clock; false says nothing where another one does",
+    ] = None
+    clock_synchronized: Annotated[
+        bool | None,
+        ReadFrom("command: timedatectl show"),
+        SeenAs("masked"),
+        "something keeps the kernel's clock in step: chrony, ntpd, timesyncd, PTP ...",
     ] = None
     source: Annotated[
         str | None,
@@ -65,7 +73,12 @@ class System(Facts):
     ] = None
 
 
-COLLECTED = Collected(models=((ORIGIN, System),), files=(*OS_RELEASE, TAINTED), there=(SYNCHRONIZED,))
+COLLECTED = Collected(
+    models=((ORIGIN, System),),
+    files=(*OS_RELEASE, TAINTED),
+    there=(SYNCHRONIZED,),
+    commands=(TIMEDATECTL,),
+)
 
 
 def read(host: Host) -> System:
@@ -81,16 +94,27 @@ def read(host: Host) -> System:
         System,
         ORIGIN,
         timesyncd_synchronized=host.exists(SYNCHRONIZED),
+        clock_synchronized=_synchronized(host),
         os_id=values.get("ID"),
         os_version=values.get("VERSION_ID"),
         os_like=None if text is None else tuple(values.get("ID_LIKE", "").split()),
         taints=taints,
         origins={
             "timesyncd_synchronized": SYNCHRONIZED,
+            "clock_synchronized": command_origin(TIMEDATECTL),
             "taints": TAINTED,
             **dict.fromkeys(("os_id", "os_version", "os_like"), path),
         },
     )
+
+
+def _synchronized(host: Host) -> bool | None:
+    """What timedatectl prints: ``yes`` or ``no``; older ones have no ``show``, and a container has no such service."""
+    output = host.run(TIMEDATECTL)
+    told = None if output is None or output.returncode != 0 else {"yes": True, "no": False}.get(output.stdout.strip())
+    if output is not None and told is None:
+        host.missed(command_origin(TIMEDATECTL), "unsupported")
+    return told
 
 
 def _os_release(host: Host) -> tuple[str, str | None]:

@@ -7,7 +7,7 @@ import pytest
 from advisor.host.captured import open_root
 from advisor.model.facts import evidence_path
 from advisor.probes._cgroup_folders import Membership, parse_cgroup
-from advisor.probes.cgroup import parse_bytes, parse_cpu_max, parse_keyed, read
+from advisor.probes.cgroup import in_session, parse_bytes, parse_cpu_max, parse_keyed, read
 from tests.trees import write_capture, write_tree
 
 V2 = "/sys/fs/cgroup"
@@ -38,6 +38,21 @@ def v1(files: dict[str, str]) -> dict[str, str]:
 def test_the_groups_of_a_process_are_read() -> None:
     text = "12:cpu,cpuacct:/a\n3:name=systemd:/b\n2:memory:/c:d\n0::/e f\nnonsense\n"
     assert parse_cgroup(text) == Membership({"cpu": "/a", "cpuacct": "/a", "memory": "/c:d"}, "/e f")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("0::/user.slice/user-1000.slice/session-3.scope\n", True),
+        ("4:memory:/\n1:name=systemd:/user.slice/user-1000.slice/session-c2.scope\n0::/\n", True),
+        ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/job.service\n", False),
+        ("0::/system.slice/slurmstepd.scope/job_7/step_0\n", False),
+        ("0::/\n", False),
+    ],
+)
+def test_a_login_session_is_told_by_its_scope(tmp_path: Path, text: str, told: bool) -> None:
+    assert in_session(text) is told
+    assert read(write_capture(tmp_path, {SELF: text})).login_session is told
 
 
 @pytest.mark.parametrize(

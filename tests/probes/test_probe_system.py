@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from advisor.model.facts import evidence_path
-from advisor.probes.system import OS_RELEASE, parse_os_release, read, taints_of
+from advisor.probes.system import OS_RELEASE, TIMEDATECTL, parse_os_release, read, taints_of
 from tests.trees import write_capture, write_link, write_tree
 
 SOURCES = "/sys/devices/system/clocksource/clocksource0"
@@ -55,6 +55,14 @@ def test_what_is_missing_is_absent_in_a_capture_and_unknown_in_a_tree(tmp_path: 
     assert (told.timesyncd_synchronized, told.os_id, told.os_like, told.taints) == (None, None, None, None)
     assert host.gaps["/proc/sys/kernel/tainted"] == "unsupported"
     assert host.gaps[evidence_path(told, "os_id")] == "not captured"
+
+
+@pytest.mark.parametrize(("printed", "told"), [("yes\n", True), ("no\n", False), ("", None), ("maybe\n", None)])
+def test_whether_the_clock_is_kept_in_step(tmp_path: Path, printed: str, told: bool | None) -> None:
+    host = write_capture(tmp_path, {}, outputs={TIMEDATECTL: printed})
+    system = read(host)
+    origin = evidence_path(system, "clock_synchronized")
+    assert (system.clock_synchronized, host.gaps.get(origin)) == (told, None if told is not None else "unsupported")
 
 
 def test_odd_files_do_no_harm() -> None:

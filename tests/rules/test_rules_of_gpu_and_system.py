@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from tests.rules.test_rules_on_whole_machines import CLOCK, JOB, calls, failing, healthy, nvml, report
+from advisor.model.job import Job
+from tests.rules.test_rules_on_whole_machines import (
+    CLOCK,
+    JOB,
+    calls,
+    failing,
+    healthy,
+    nvml,
+    report,
+)
 
 TUNED = {
     "/etc/tuned/active_profile": "balanced\n",
@@ -14,6 +23,7 @@ TUNED = {
     "/usr/lib/systemd/system/tuned.service": "[Service]\nType=dbus\n",
     "/sys/fs/cgroup/system.slice/tuned.service/cgroup.procs": "700\n",
 }
+CPUS_0_MEMORY_1 = {"cpus": "0-1\n", "mems": "1\n"}
 
 
 @pytest.mark.parametrize(
@@ -24,6 +34,7 @@ TUNED = {
         ("gpu/reset-needed", nvml(reset_required=True)),
         ("gpu/drain-asked-for", nvml(recovery_action="drain and reset")),
         ("gpu/fabric-degraded", nvml(fabric_state="completed", fabric_status=0, fabric_bandwidth_degraded=True)),
+        ("pcie/gpu-memory-window-small", nvml(bar1_total_bytes=256 << 20)),
         ("gpu/library-of-another-version", {"nvml": {"failure": "version mismatch", "state": "error", "number": 18}}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -47,6 +58,10 @@ def test_one_answer_wrong_is_one_finding(tmp_path: Path, rule: str, changed: Map
         ),
         ("system/module-option-not-in-force", {"/etc/modprobe.d/site.conf": "options mlx5_core debug_mask=1\n"}),
         ("system/tuned-profile-saves-power", TUNED),
+        (
+            "memory/shm-removed-at-logout",
+            {"/proc/self/cgroup": "0::/user.slice\n1:name=systemd:/user.slice/user-7.slice/session-3.scope\n"},
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -58,3 +73,28 @@ def test_ranks_on_split_gpus_are_one_finding(tmp_path: Path) -> None:
     job = JOB.model_copy(update={"ranks": 2, "workers": 1})
     made = report(tmp_path, healthy(), {**calls(), **nvml(mig_mode=True, mig_pending_mode=True)}, job)
     assert failing(made) == {"gpu/split-with-several-ranks"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "job", "environment"),
+    [
+        ("dataloader/threads-left-open", JOB.model_copy(update={"ranks": 2}), {}),
+        ("dataloader/threads-exceed-cpus", JOB, {"OMP_NUM_THREADS": "8"}),
+    ],
+)
+def test_threads_that_do_not_suit_the_node(tmp_path: Path, rule: str, job: Job, environment: dict[str, str]) -> None:
+    assert failing(report(tmp_path, healthy(), {**calls(), "environment": environment}, job)) == {rule}
+
+
+def test_a_container_without_the_library_of_the_driver(tmp_path: Path) -> None:
+    files = {**healthy(), "/.dockerenv": "", "/dev/nvidiactl": ""}
+    answers = {**calls(), "nvml": {"failure": "no library", "state": "absent"}}
+    assert failing(report(tmp_path, files, answers)) == {"container/gpu-library-missing"}
+
+
+def test_cpus_of_one_node_and_memory_of_another_are_one_finding(tmp_path: Path) -> None:
+    groups = {f"/sys/fs/cgroup/user.slice/cpuset.{what}.effective": text for what, text in CPUS_0_MEMORY_1.items()}
+    answers = {**calls(), "affinity": [0, 1]}
+    job = JOB.model_copy(update={"ranks": 1})
+    made = report(tmp_path, {**healthy(), **groups}, answers, job)
+    assert "numa/cpus-without-their-memory" in failing(made)

@@ -12,6 +12,7 @@ from advisor.commands._snapshot import probe_host
 from advisor.host.captured import open_root
 from advisor.model.finding import Report
 from advisor.model.job import Job
+from advisor.probes.system import TIMEDATECTL
 from tests.trees import write_capture, write_link
 
 CPU = "/sys/devices/system/cpu"
@@ -67,6 +68,7 @@ def platform() -> dict[str, str]:
         "/proc/sys/kernel/osrelease": "6.8.0-45-generic\n",
         "/proc/1/comm": "systemd\n",
         "/proc/sys/kernel/arch": "x86_64\n",
+        "/etc/os-release": "ID=ubuntu\nID_LIKE=debian\n",
         "/proc/sys/kernel/tainted": "12289\n",
         "/proc/sys/kernel/perf_event_paranoid": "2\n",
         f"{CLOCK}/current_clocksource": "tsc\n",
@@ -276,6 +278,7 @@ def calls() -> dict[str, Any]:
     healthy |= {"remapped_rows_pending": False, "remapped_rows_failed": False, "throttle_reasons": 4, "compute_mode": 0}
     healthy |= {"ecc_mode": True, "ecc_pending_mode": True, "mig_mode": False, "mig_pending_mode": False}
     healthy |= {"reset_required": False, "recovery_action": "none", "ecc_uncorrected_errors": 0}
+    healthy |= {"brand": "nvidia", "architecture": "hopper", "bar1_total_bytes": 128 << 30}
     healthy |= {"power_enforced_limit_milliwatts": 700_000, "power_default_limit_milliwatts": 700_000}
     healthy |= {f"{what}_application_clock_mhz": 1980 for what in ("graphics", "graphics_default")}
     healthy |= {f"{what}_application_clock_mhz": 2619 for what in ("memory", "memory_default")}
@@ -290,7 +293,7 @@ def calls() -> dict[str, Any]:
             "/data": [4096, 10**9, 5 * 10**8, 10**9, 10**9],
             "/ckpt": [1048576, 10**8, 5 * 10**7, 0, 0],
         },
-        "environment": {},
+        "environment": {"OMP_NUM_THREADS": "1"},
         "nvml": {"driver_version": "535.104.05", "cuda_version": "12.2", "gaps": {}, "gpus": gpus, "p2p": []},
     }
 
@@ -324,7 +327,7 @@ def write_machine(
     folder: Path, files: Mapping[str, str], answers: Mapping[str, Any], printed: Mapping[tuple[str, ...], str]
 ) -> None:
     """A capture of a machine; its links are those of the healthy node."""
-    write_capture(folder, files, outputs=printed, **answers)
+    write_capture(folder, files, outputs={TIMEDATECTL: "yes\n", **printed}, **answers)
     for group, (address, bridge) in enumerate({**GPUS, **NICS, **DRIVE}.items()):
         place = where(bridge)
         for name, target in ((address, f"{place}/{address}"), (bridge, place)):
@@ -403,7 +406,13 @@ SYSCTL = "/proc/sys"
         ("pcie/iommu-translates-dma", {"/sys/kernel/iommu_groups/0/type": "DMA-FQ\n"}),
         ("rdma/port-not-active", {f"{PORT}/state": "1: DOWN\n", f"{PORT}/phys_state": "2: Polling\n"}),
         ("rdma/rail-slower-than-siblings", {f"{PORT}/rate": "200 Gb/sec (4X HDR)\n"}),
-        ("rdma/prof-sel-changed", {"/sys/module/mlx5_core/parameters/prof_sel": "0\n"}),
+        (
+            "rdma/prof-sel-changed",
+            {
+                "/sys/module/mlx5_core/parameters/prof_sel": "0\n",
+                "/etc/modprobe.d/site.conf": "options mlx5_core prof_sel=0\n",
+            },
+        ),
         ("rdma/dead-mlx5-options", {"/etc/modprobe.d/old.conf": "options mlx5_core log_max_qp=18\n"}),
         ("network/slow-start-after-idle", {f"{SYSCTL}/net/ipv4/tcp_slow_start_after_idle": "1\n"}),
         (
@@ -430,7 +439,13 @@ SYSCTL = "/proc/sys"
         ("network/half-duplex", {"/sys/class/net/eth0/duplex": "half\n"}),
         ("rdma/firmware-older-than-sibling", {"/sys/class/infiniband/mlx5_1/fw_ver": "28.39.1002\n"}),
         ("network/tcp-features-off", {f"{SYSCTL}/net/ipv4/tcp_sack": "0\n"}),
-        ("network/legacy-performance-sysctls", {"/etc/sysctl.d/10-old.conf": "net.ipv4.tcp_low_latency=1\n"}),
+        (
+            "network/legacy-performance-sysctls",
+            {
+                "/etc/sysctl.d/10-old.conf": "net.ipv4.tcp_low_latency=1\n",
+                f"{SYSCTL}/net/ipv4/tcp_low_latency": "1\n",
+            },
+        ),
         ("network/tcp-ceiling-below-bdp", {f"{SYSCTL}/net/ipv4/tcp_wmem": "4096 16384 1048576\n"}),
         ("storage/array-degraded", {"/sys/block/md0/md/degraded": "1\n"}),
         ("storage/array-rebuilding", {"/sys/block/md0/md/sync_action": "resync\n"}),
