@@ -57,7 +57,8 @@ def command(
 
     What an earlier `advisor tune` measured in OUT is used again. TARGET:KEY=VALUE is sysctl:vm.swappiness=10,
     modprobe:MODULE.PARAMETER=1, modules:MODULE=true, limits:*/soft/nofile=65536,
-    unit:SERVICE.service/LimitMEMLOCK=infinity, udev:nvme/scheduler=none, interrupts:nic-queues=near, env:NAME=value, dataloader:num_workers=8,
+    unit:SERVICE.service/LimitMEMLOCK=infinity, udev:nvme/scheduler=none,
+    interrupts:nic-queues=near, env:NAME=value, dataloader:num_workers=8,
     launch:numa-binding=node; and, only suggested, mount:/data:noatime=true, cmdline:iommu=pt, container:shm-size=16g,
     slurm:PropagateResourceLimitsExcept=MEMLOCK.
     """
