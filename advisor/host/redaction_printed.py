@@ -17,9 +17,9 @@ _SECRET_TUNING = re.compile(r"PASS|SECRET|CRED|TOKEN|AUTH|JWT")
 """These libraries have keys that are no secrets: ``NCCL_IB_PKEY``."""
 _NAMES_HOSTS = ("NCCL_COMM_ID", "NCCL_HOSTID")
 _LABELLED = re.compile(
-    r"""(?im)^(?P<label>[^\n:="]*?"?(?:serial(?:[ _]?(?:number|no\.?))?|\bSN|WWID|WWN(?:[ ]port)?|host[ _]?name"""
+    r"""(?im)^(?P<label>[^\n:="]{0,200}?"?(?:serial(?:[ _]?(?:number|no\.?))?|\bSN|WWID|WWN(?:[ ]port)?|host[ _]?name"""
     r"""|unique[ _]id\w*|SAS[ ]address(?:\(\d+\))?|world[- ]wide[ ]name|MD_(?:DEV)?NAME|MD_UUID"""
-    r"""|\w*NQN|eui64|n?guid)"?[ \t]*[:=][ \t]*"?[ \t]*)(?P<value>[^\s",{\[][^\n",]*)"""
+    r"""|\w{0,40}NQN|eui64|n?guid)"?[ \t]*[:=][ \t]*"?[ \t]*)(?P<value>[^\s",{\[][^\n",]*)"""
 )
 """Numbers and names that programs print, by the label before them. Samples: ``SN = S4EVNF0M``, ``"Serial No": "x"``"""
 _PRINTED_WWN = re.compile(r"(?:(?<![0-9a-zA-Z])|(?<=\b0x))[35][0-9a-fA-F]{15}(?![0-9a-zA-Z])")

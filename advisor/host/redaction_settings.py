@@ -59,7 +59,7 @@ def _setting(words: Words, line: str) -> str:
     found = re.match(r"(\s*-?[\w./-]*(?:hostname|domainname|_secret|fastopen_key)\s*=\s*)(\S.*)", line)
     if found:
         return found[1] + words.tokens.word(found[2])
-    line = re.sub(r"([\w.-]+)=(\S+)", lambda pair: _pair(words, pair), line)
+    line = re.sub(r"(?<![\w.-])([\w.-]+)=(\S+)", lambda pair: _pair(words, pair), line)
     # Here these start no comment, though people think so: the words stay as many as they were.
     return re.sub(r"(?<=\s)[#;](?:\s.*)?$", lambda note: re.sub(r"[^\s#;]{3,}", _token(words), note[0]), line)
 

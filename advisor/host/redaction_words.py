@@ -29,7 +29,7 @@ _FORMS = re.compile(
 )
 _HOMES = re.compile(r"(?<=/home/)[^/\s,:=]+|(?<=/users/)[^/\s,:=]+|(?<=/Users/)[^/\s,:=]+")
 _URL = re.compile(r"(?P<scheme>\b[a-z][a-z0-9+.-]*://)(?P<rest>[^/\s,]*)")
-_ACCOUNT = re.compile(r"[\w.+-]+@[\w.-]+")
+_ACCOUNT = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w.-]+")
 _SERVICES = re.compile(r"(?:tcp|o2ib|kfi)\d*|(?:\d{1,10})?\.service", re.ASCII)
 """What stands after @ in the names of Lustre's networks and of systemd's units."""
 _EVERYDAY = frozenset((

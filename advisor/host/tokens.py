@@ -17,6 +17,8 @@ _SAME_V4 = tuple(map(ipaddress.IPv4Network, ("0.0.0.0/8", "127.0.0.0/8", "224.0.
 _KINDS_V4 = (*_PRIVATE_V4, _LINK_LOCAL_V4, *_SAME_V4)
 _LOCAL_AND_GROUP_BITS = 0b0011
 """Of the second digit of a MAC: locally administered, multicast."""
+_LOOKED_BACK = 64
+"""Digits that the next one hangs on: as many as the longest identifiers have, so that long texts cost little."""
 _HALF = 64
 _HALF_MASK = (1 << _HALF) - 1
 
@@ -100,6 +102,7 @@ class Tokens:
     def _digits(self, text: str, kind: str, kept_bits_of_second: int) -> list[str]:
         made = []
         before = ""
+        is_upper = text.isupper()
         for char in text:
             if char not in "0123456789abcdefABCDEF":
                 made.append(char)
@@ -108,8 +111,8 @@ class Tokens:
             if len(before) == 1:
                 mask &= ~kept_bits_of_second
             digit = f"{int(char, 16) ^ mask:x}"
-            made.append(digit.upper() if char in "ABCDEF" or (char.isdigit() and text.isupper()) else digit)
-            before += char.lower()
+            made.append(digit.upper() if char in "ABCDEF" or (is_upper and char.isdigit()) else digit)
+            before = (before + char.lower())[-_LOOKED_BACK:]
         return made
 
     def _bits(self, number: int, width: int, kept: int) -> int:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -110,14 +111,19 @@ def test_nobody_collects_what_nobody_may_read(tmp_path: Path) -> None:
     )
     shell("dash")
     mine = collect(tmp_path)
-    theirs = tmp_path / "nobody.tar"
-    theirs.touch()
-    theirs.chmod(0o666)
-    for folder in (tmp_path, *tmp_path.parents[:-2]):  # all that pytest made below /tmp
-        folder.chmod(0o755)
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(ROOT), str(theirs), mine], capture_output=True, text=True, timeout=120
-    )
+    # A folder of its own: those of pytest are closed to nobody, and other runs of it tidy them up.
+    with tempfile.TemporaryDirectory(prefix="nobody-") as folder:
+        Path(folder).chmod(0o755)
+        theirs = Path(folder, "nobody.tar")
+        theirs.touch()
+        theirs.chmod(0o666)
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(ROOT), str(theirs), mine],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "TMPDIR": tempfile.gettempdir()},
+            timeout=120,
+        )
     assert done.returncode == 0, done.stderr
 
 
