@@ -44,14 +44,15 @@ def _excerpt() -> Iterator[str]:
 
 
 def _shortened(lines: list[str]) -> Iterator[str]:
-    """A finding with the first of its messages and of its evidence."""
-    counted = {"  - ": 0, "  seen: ": 0}
+    """A finding with the first of its messages, of its evidence and of the positions about it."""
+    shown = {"  - ": 1, "  seen: ": 1, "  one says: ": 2}
+    counted = dict.fromkeys(shown, 0)
     kind = ""
     for line in lines:
         kind = kind if line.startswith("    ") else next((lead for lead in counted if line.startswith(lead)), "")
         if kind and not line.startswith("    "):
             counted[kind] += 1
-            if counted[kind] == 2:
+            if counted[kind] == shown[kind] + 1:
                 yield f"  {CUT}"
-        if not kind or counted[kind] == 1:
+        if not kind or counted[kind] <= shown[kind]:
             yield line

@@ -118,7 +118,7 @@ def _wrapped(words: str, look: Look, lead: str) -> list[str]:
         printable(" ".join(words.split())),
         max(look.width, 40),
         initial_indent=lead,
-        subsequent_indent="    ",
+        subsequent_indent=" " * (len(lead) - len(lead.lstrip()) + 2),
         break_long_words=False,
         break_on_hyphens=False,
     )

@@ -47,6 +47,10 @@ def test_explain_shows_all_positions(root: str, capsys: pytest.CaptureFixture[st
     shown = capsys.readouterr().out
     assert shown.startswith(f"{RULE}  (disputed, kernel-doc)\n")
     assert shown.count("one says: ") == shown.count("right when: ") == 2
+    assert (
+        "\n      right when: the job reads files again that the page cache could hold, in\n        every epoch\n"
+        in shown
+    )
     assert "  Measure it: " in shown
     assert "  Fix: " not in shown
     assert "  On this host:\n  DISPUTED\n" in shown
