@@ -230,7 +230,7 @@ def _is_full(error: OSError) -> bool:
 
 
 def _in_the_way(path: str, what: str) -> ApplyError:
-    return ApplyError(f"{path} is in the way: it is {what}; nothing was changed")
+    return ApplyError(f"{path} is in the way: it is {what}; move it away first")
 
 
 def _state(descriptor: int, path: str) -> FileState:

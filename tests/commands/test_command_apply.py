@@ -286,10 +286,11 @@ def test_what_is_not_allowed_is_one_sentence(
         (other.root / "var/lib/advisor").mkdir(parents=True)
         (folder / closed).chmod(mode)
         before = looks(folder)
-        if os.fork() == 0:
+        child = os.fork()
+        if child == 0:
             become_nobody()
             os._exit(other.apply("--yes", "--quiet"))
-        assert os.waitstatus_to_exitcode(os.wait()[1]) == status
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == status
         assert looks(folder) == before
 
     as_nobody(act)

@@ -135,12 +135,13 @@ def test_a_value_that_was_set_after_the_kill_is_told(tmp_path: Path) -> None:
             os._exit(0)
 
     path, root = "/proc/sys/vm/swappiness", machine(tmp_path)
-    if os.fork() == 0:
+    child = os.fork()
+    if child == 0:
         try:
             install(site(root, nobody, Dies({path: "60"})), live=True)
         finally:
             os._exit(1)
-    assert os.wait()[1] == 0
+    assert os.waitpid(child, 0)[1] == 0
     kernel = Made({path: "33"})
     assert "sysctl:vm.swappiness was 33, and is 60 again as before" in recover(site(root, nobody, kernel))
     assert kernel.values[path] == "60"
