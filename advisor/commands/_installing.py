@@ -39,7 +39,8 @@ def undo(place: Place, manner: Manner) -> int:
 
     def told(change: Change) -> list[str]:
         names = {entry.path: target_of(entry.path, targets) for entry in change.pending.entries}
-        lines = [f"{path} as it was: counts {targets[name].WHEN}" for path, name in names.items() if name is not None]
+        when = {path: targets[name].WHEN.partition(", or with")[0] for path, name in names.items() if name is not None}
+        lines = [f"{path} as it was: counts {text}" for path, text in when.items()]
         units = [one.path for one in change.pending.entries if one.after is None and _is_unit(one.path)]
         return lines + [f"{path} goes: if you enabled it, systemctl disable --now it first" for path in units]
 

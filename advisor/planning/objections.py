@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from advisor.model.snapshot import Snapshot
 from advisor.planning.generated import GeneratedFile
+from advisor.targets._denied import denied
 from advisor.targets._installed import Installed, Line
 
 
@@ -16,9 +17,15 @@ def objections(
     """One text for each setting that stands against what the host has. ``running``: the facts are of its kernel too."""
     for file in files:
         for line in file.lines:
-            why = _objection(line, snapshot, targets[file.target], running)
+            why = _runs_a_program(file.target, line) or _objection(line, snapshot, targets[file.target], running)
             if why is not None:
                 yield f"{file.target}:{line.key}={line.text}: {why}"
+
+
+def _runs_a_program(target: str, line: Line) -> str | None:
+    """An operator may ask for it, but whoever can change OUT is not always one."""
+    row = denied(target, line.key, line.text, "rule")
+    return None if row is None else f"{row.reason}, so advisor does not install it: set it in a file of your own"
 
 
 def _objection(line: Line, snapshot: Snapshot, target: Installed, running: bool) -> str | None:

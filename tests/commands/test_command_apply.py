@@ -297,3 +297,11 @@ def test_what_is_not_allowed_is_one_sentence(
     err = capfd.readouterr().err
     assert len(err.splitlines()) == 1
     assert "Permission denied" in err or "cannot be read" in err or "holds no" in err
+
+
+def test_what_makes_the_kernel_run_a_program_is_not_installed(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    write_generated(place.out, {SYSCTL: "kernel.core_pattern = |/tmp/x\n"})
+    before = looks(place.root)
+    assert place.apply("--yes") == 3
+    assert "the kernel runs what it names, so advisor does not install it" in capsys.readouterr().err
+    assert looks(place.root) == before
