@@ -12,6 +12,7 @@ from advisor.commands._snapshot import probe_host
 from advisor.host.captured import open_root
 from advisor.model.finding import Report
 from advisor.model.job import Job
+from advisor.probes.kernel_log import JOURNAL
 from advisor.probes.system import TIMEDATECTL
 from tests.trees import write_capture, write_link
 
@@ -327,7 +328,7 @@ def write_machine(
     folder: Path, files: Mapping[str, str], answers: Mapping[str, Any], printed: Mapping[tuple[str, ...], str]
 ) -> None:
     """A capture of a machine; its links are those of the healthy node."""
-    write_capture(folder, files, outputs={TIMEDATECTL: "yes\n", **printed}, **answers)
+    write_capture(folder, files, outputs={TIMEDATECTL: "yes\n", JOURNAL: "-- No entries --\n", **printed}, **answers)
     for group, (address, bridge) in enumerate({**GPUS, **NICS, **DRIVE}.items()):
         place = where(bridge)
         for name, target in ((address, f"{place}/{address}"), (bridge, place)):
