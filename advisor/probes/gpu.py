@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from advisor.host.base import ENVIRONMENT, NVML, Host, command_origin
+from advisor.host.base import ENVIRONMENT, NVML, Host, Output, command_origin
 from advisor.host.nvml import FAILURES
 from advisor.host.states import named_state
 from advisor.model.facts import Facts, Seen, SeenAs, Volatile
@@ -99,7 +99,10 @@ def read(host: Host) -> Gpu:
             "peers": told_peers(host, answers),
         }
     told_by_smi: dict[str, str] = {}
-    for origin, given in _smi_answers(host, ask=bool(text) and answers is None and failure != "timed out"):
+    output = host.run(SMI) if text and answers is None and failure != "timed out" else None
+    told_failure = failure_of_smi(output)
+    failure = failure or told_failure
+    for origin, given in _smi_answers(host, output):
         gpus, fields = _with_smi(host, origin, given, gpus, values)
         told_by_smi |= fields
     count = None if gpus is None else len(gpus)
@@ -116,6 +119,7 @@ def read(host: Host) -> Gpu:
             "confidential_compute": CONFIDENTIAL,
             **({} if answers else {"driver_version": VERSION, "gpus": PCI_DEVICES, "count": PCI_DEVICES}),
             "visible_count": ENVIRONMENT,
+            **({"nvml_failure": command_origin(SMI)} if told_failure else {}),
             **told_by_smi,
         },
     )
@@ -159,9 +163,17 @@ def parse_version(text: str) -> tuple[str | None, bool | None]:
     return (found[1] if found else None), ("Open Kernel Module" in line if found else None)
 
 
-def _smi_answers(host: Host, ask: bool) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def failure_of_smi(output: Output | None) -> str | None:
+    """Why nvidia-smi ended without an answer, where NVML was not asked.
+
+    Sample: ``Failed to initialize NVML: Driver/library version mismatch``
+    """
+    told = output is not None and output.returncode != 0 and "Driver/library version mismatch" in output.stdout
+    return "version mismatch" if told else None
+
+
+def _smi_answers(host: Host, output: Output | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The answers in nvidia-smi's XML, with its evidence: of the host's own command, and of the file that was given."""
-    output = host.run(SMI) if ask else None
     texts = [(command_origin(SMI), output.stdout)] if output is not None else []
     if SMI_XML in host.given:
         texts.append((KINDS[SMI_XML].origin, host.given[SMI_XML]))

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from advisor.host.base import Host
+from advisor.host.base import Host, Output
+from advisor.host.captured import open_root
 from advisor.model.facts import evidence_path
 from advisor.probes._gpu_models import GpuDevice
 from advisor.probes._gpu_nvml import clock_reasons
-from advisor.probes.gpu import parse_model, parse_version, parse_visible, read
+from advisor.probes.gpu import SMI, VERSION, failure_of_smi, parse_model, parse_version, parse_visible, read
 from tests.trees import ALL_ABSENT, write_capture, write_tree
 
 OPEN = (
@@ -242,3 +243,19 @@ GPUS = [GpuDevice(index=0, uuid="GPU-aa11"), GpuDevice(index=1, uuid="GPU-bb22")
 )
 def test_lists_of_visible_gpus(text: str, count: int) -> None:
     assert parse_visible(text, GPUS) == count
+
+
+def test_nvidia_smi_tells_of_a_library_of_another_version(tmp_path: Path) -> None:
+    """A collector cannot ask NVML, but nvidia-smi, which then says why it has no answer."""
+    printed = "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 580.95\n"
+    write_capture(tmp_path, {VERSION: CLOSED})
+    for name, text in (("argv", "\n".join(SMI)), ("stdout", printed), ("rc", "18")):
+        (tmp_path / f"cmd/0.{name}").write_text(text)
+    told = read(open_root(str(tmp_path)))
+    assert (told.nvml_failure, evidence_path(told, "nvml_failure")) == ("version mismatch", "command: nvidia-smi -q -x")
+
+
+def test_an_answer_of_nvidia_smi_is_no_failure() -> None:
+    assert failure_of_smi(None) is None
+    assert failure_of_smi(Output(SMI, 0, "<nvidia_smi_log>Driver/library version mismatch</nvidia_smi_log>")) is None
+    assert failure_of_smi(Output(SMI, 9, "NVIDIA-SMI has failed")) is None
