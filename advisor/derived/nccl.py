@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from advisor.derived._nccl_choices import Named, NcclChoice, choices
 from advisor.model.facts import Facts
 from advisor.nccl.knobs import KNOBS, Fault, fault_of, nearest_name, number_taken
-from advisor.probes.nccl_conf import NcclConf
+from advisor.probes.nccl_conf import FILES, NcclConf
 from advisor.probes.net import Net
 from advisor.probes.python import Python
 from advisor.probes.rdma import Rdma
@@ -37,6 +37,7 @@ class NcclSetting(Facts):
     use: Annotated[str, "site, diagnosis, debugging or internal, as NVIDIA's guide has it; empty for all others"] = ""
     number: Annotated[int | None, "what NCCL makes of the value of one that it reads as a number"] = None
     fault: Annotated[Fault | None, "what is wrong with the value"] = None
+    file_there: Annotated[bool | None, "the file that it names is there; of those whose file must be"] = None
     leftover: Annotated[bool | None, "a value that only helps to find a fault, and costs while it stays"] = None
     meant: Annotated[str, "of an unknown one, the name that is like it; empty: none is"] = ""
     instead: Annotated[str, "what to use in its place; empty: nothing"] = ""
@@ -62,7 +63,9 @@ def derive(nccl_conf: NcclConf, python: Python | None, net: Net | None, rdma: Rd
     meant = {name: nearest_name(name) for name in list(unknown)[:MOST_SLIPS]}
     parts = (nccl_conf.environment, nccl_conf.lines, nccl_conf.logins)
     settings = (
-        None if all(part is None for part in parts) else tuple(_judged(one, meant) for one in placed[:MOST_SETTINGS])
+        None
+        if all(part is None for part in parts)
+        else tuple(_judged(one, meant, nccl_conf.absent_files) for one in placed[:MOST_SETTINGS])
     )
     paths = nccl_conf.vendor_paths
     return Nccl(
@@ -111,7 +114,7 @@ def _missing_place(conf: NcclConf) -> str:
     return conf.origins.get("logins", conf.origin) if conf.lines is not None else conf.origin
 
 
-def _judged(one: Named, meant: Mapping[str, str]) -> NcclSetting:
+def _judged(one: Named, meant: Mapping[str, str], absent: tuple[str, ...] | None) -> NcclSetting:
     knob = KNOBS.get(one.name)
     told: Mapping[str, object] = {
         "family": "unknown",
@@ -126,6 +129,7 @@ def _judged(one: Named, meant: Mapping[str, str]) -> NcclSetting:
             "number": number_taken(one.value) if knob.number and one.value is not None else None,
             "fault": None if one.value is None else fault_of(knob, one.value),
             "leftover": None if one.value is None else bool(re.fullmatch(knob.leftover, one.value)),
+            "file_there": one.value not in absent if one.name in FILES and absent is not None else None,
             "instead": knob.instead,
             "since": knob.since,
             "deprecated": knob.deprecated,

@@ -7,7 +7,7 @@ measured on 2.32.3).
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 from advisor.host.base import ENVIRONMENT, Host
@@ -26,6 +26,9 @@ KEPT = (
     *("NCCL_", "TORCH_NCCL_", "TORCH_DISTRIBUTED_DEBUG", "TORCH_FR_", "GLOO_"),
     *("UCX_", "FI_", "OMP_", "CUDA_", "RCCL_", "OFI_NCCL_"),
 )
+FILES = ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE")
+"""Variables that name a file which must be there already."""
+_MOST_FILES = 16
 _PRIVATE = ("NCCL_COMM_ID", "NCCL_HOSTID")
 """Names whose values are addresses or names of hosts."""
 _SECRET = ("AUTH", "CREDENTIAL", "JWT", "PASS", "SECRET", "TOKEN")
@@ -95,6 +98,9 @@ class NcclConf(Facts):
         tuple[Variable, ...] | None, "NCCL_, TORCH_NCCL_, GLOO_, UCX_, OMP_, CUDA_ ... of this session"
     ] = None
     logins: Annotated[tuple[ShellLine, ...] | None, "the same names in /etc/environment and /etc/profile.d"] = None
+    absent_files: Annotated[
+        tuple[str, ...] | None, "files that NCCL_TOPO_FILE and NCCL_GRAPH_FILE name anywhere and that are not there"
+    ] = None
     vendor: Annotated[
         Vendor | None, "whose profile for NCCL lies on this host: it knows best, and advice must not override it"
     ] = None
@@ -117,13 +123,16 @@ def read(host: Host) -> NcclConf:
     # The path that a variable tells may name a user; what it is called does not.
     lines = _lines(host, TOLD if told else HOME, own)
     vendor, paths = _vendor(host)
+    variables = None if environment is None else tuple(_variables(environment))
+    logins = _logins(host)
     return NcclConf(
         origin=ORIGIN,
         lines=lines,
         user_file=first,
         user_file_read=user_file_read,
-        environment=None if environment is None else tuple(_variables(environment)),
-        logins=_logins(host),
+        environment=variables,
+        logins=logins,
+        absent_files=_absent(host, (*(variables or ()), *(lines or ()), *(logins or ()))),
         vendor=vendor,
         vendor_paths=paths,
         origins={
@@ -131,6 +140,7 @@ def read(host: Host) -> NcclConf:
             "user_file_read": ENVIRONMENT,
             "environment": ENVIRONMENT,
             "logins": PROFILES,
+            "absent_files": ENVIRONMENT if variables is not None else ORIGIN,
             **dict.fromkeys(("vendor", "vendor_paths"), paths[0] if paths else SIGNS[0][1]),
         },
     )
@@ -229,6 +239,19 @@ def parse_exports(text: str, path: str) -> tuple[ShellLine, ...]:
             value = shown(match[1], match[2].strip("\"'"))
             found.append(ShellLine(origin=path, name=match[1], value=value, path=path, line=number))
     return tuple(found)
+
+
+def _absent(host: Host, told: Sequence[Variable | NcclLine | ShellLine]) -> tuple[str, ...] | None:
+    """The named files that are not there; their paths may name a user, so they leave no gaps."""
+    paths = dict.fromkeys(one.value for one in told if one.name in FILES and (one.value or "").startswith("/"))
+    there: dict[str, bool | None] = {}
+    for path in list(paths)[:_MOST_FILES]:
+        assert path is not None
+        known = path in host.gaps
+        there[path] = host.exists(path)
+        if not known:
+            host.gaps.pop(path, None)
+    return None if None in there.values() else tuple(path for path, is_there in there.items() if not is_there)
 
 
 def _vendor(host: Host) -> tuple[Vendor | None, tuple[str, ...] | None]:

@@ -83,6 +83,13 @@ def test_each_place_is_told_with_its_line_and_only_what_counts_of_a_file() -> No
     assert nccl.names == ("NCCL_DEBUG", "NCCL_NET")
 
 
+@pytest.mark.parametrize(("absent", "there"), [((), True), (("/t.xml",), False), (None, None)])
+def test_a_file_that_must_be_there(absent: tuple[str, ...] | None, there: bool | None) -> None:
+    told = conf(NCCL_TOPO_FILE="/t.xml").model_copy(update={"absent_files": absent})
+    (setting,) = derive(told, None, None, None).settings or ()
+    assert setting.file_there is there
+
+
 def test_what_the_environment_has_from_a_login_is_told_of_the_login() -> None:
     login = ShellLine(origin="/etc/profile.d/a.sh", name="NCCL_NET", value="IB", path="/etc/profile.d/a.sh", line=3)
     same, other = (derive(conf("", (login,), NCCL_NET=value), None, None, None).settings for value in ("IB", "Socket"))

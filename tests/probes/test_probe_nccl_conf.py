@@ -67,6 +67,18 @@ def test_of_the_environment_only_known_names_and_no_secrets_are_kept(tmp_path: P
     assert "s3cret" not in full_json(Snapshot(Source(kind="capture"), {"nccl_conf": told}, {}))
 
 
+def test_files_that_variables_name_and_that_are_not_there(tmp_path: Path) -> None:
+    environment = {"NCCL_TOPO_FILE": "/opt/t.xml", "NCCL_GRAPH_FILE": "g.xml", "NCCL_DEBUG_FILE": "/opt/none.log"}
+    files = {CONF: "NCCL_TOPO_FILE=/opt/none.xml\n", "/opt/t.xml": "<system/>"}
+    host = write_capture(tmp_path, files, environment=environment)
+    assert read(host).absent_files == ("/opt/none.xml",)
+    assert "/opt/none.xml" not in host.gaps
+
+
+def test_whether_a_file_is_there_is_not_known_of_a_plain_tree(tmp_path: Path) -> None:
+    assert read(write_tree(tmp_path, {CONF: "NCCL_TOPO_FILE=/opt/none.xml\n"})).absent_files is None
+
+
 def test_logins_get_what_profile_d_exports(tmp_path: Path) -> None:
     files = {
         "/etc/profile.d/gpu.sh": '#!/bin/sh\nexport NCCL_NET="gIB"\nif x; then FI_X=efa; fi\n  OMP_NUM_THREADS=8\n',
