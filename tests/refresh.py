@@ -12,6 +12,7 @@ from advisor.model.facts import Facts
 from advisor.model.schema import facts_schema
 from advisor.reports._facts_page import Section, facts_page
 from advisor.rulebook.schema import rule_schema
+from tests.golden_outs import GOLDEN, outs
 from tests.readme import readme
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,6 +27,7 @@ def generated() -> Mapping[str, str]:
         "docs/facts.md": facts_page(sections()),
         "README.md": readme(),
         **rule_pages(loaded()),
+        **outs(),
     }
 
 
@@ -46,9 +48,10 @@ def _json(document: object) -> str:
 
 
 def stale() -> list[Path]:
-    """Pages of rules that are no more."""
+    """Pages of rules, and files of OUT, that are no more."""
     known = generated()
-    return [page for page in sorted((ROOT / FOLDER).rglob("*.md")) if page.relative_to(ROOT).as_posix() not in known]
+    there = [*(ROOT / FOLDER).rglob("*.md"), *(path for path in (ROOT / GOLDEN).rglob("*") if path.is_file())]
+    return [path for path in sorted(there) if path.relative_to(ROOT).as_posix() not in known]
 
 
 if __name__ == "__main__":

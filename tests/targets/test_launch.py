@@ -30,7 +30,8 @@ def node(tmp_path: Path) -> Path:
         (topology / "physical_package_id").write_text(f"{socket}\n")
     program(programs, "nvidia-smi", "cat <<'X'\n" + "\n".join(GPUS) + "\nX")
     # As numactl does, it starts the command; the first call of the script is only a trial.
-    program(programs, "numactl", '[ "$3" = true ] || { echo "bound $1 $2"; shift 2; exec "$@"; }')
+    show = '[ "$1" = --show ] && echo "cpubind: $BOUND" && exit'
+    program(programs, "numactl", show + '; [ "$3" = true ] || { echo "bound $1 $2"; shift 2; exec "$@"; }')
     program(programs, "torchrun", 'case $1 in --help) echo "  --numa-binding {node}";; *) echo "torchrun $*";; esac')
     return tmp_path
 
@@ -49,7 +50,7 @@ def start(
     script.write_text(generated(wish("launch", "numa-binding", mode))["job/launch.sh"])
     if env:
         (node / "job" / "env.sh").write_text(env)
-    base = {"PATH": f"{node}/bin:/usr/bin:/bin", "ADVISOR_ROOT": str(node / "root"), **variables}
+    base = {"PATH": f"{node}/bin:/usr/bin:/bin", "ADVISOR_ROOT": str(node / "root"), "BOUND": "0 1 2 3", **variables}
     done = ran([f"/bin/{shell}", script, *argv], env=base, cwd=node)
     assert done.returncode == (0 if argv else 2)
     return done.stdout.strip(), done.stderr.strip().replace("launch.sh: ", "")
@@ -79,6 +80,11 @@ def test_a_rank_is_bound_to_the_node_of_its_gpu(
 ) -> None:
     out, said = start(node, *ECHO, shell=shell, **variables)
     assert (out, said) == (f"bound --cpunodebind={bound} --localalloc\n{RAN}", "")
+
+
+@pytest.mark.parametrize("bound", ["0", "3"])
+def test_a_rank_that_its_launcher_bound_already_stays_there(node: Path, bound: str) -> None:
+    assert start(node, *ECHO, LOCAL_RANK="0", LOCAL_WORLD_SIZE="3", BOUND=bound) == (RAN, "")
 
 
 def test_a_rank_can_have_all_nodes_of_the_socket(node: Path) -> None:
@@ -170,13 +176,13 @@ def test_without_a_command_it_says_what_to_give(node: Path) -> None:
     assert "give the command that is to start" in start(node)[1]
 
 
-def test_numactl_itself_takes_the_options(node: Path) -> None:
+def test_numactl_itself_takes_the_options_and_tells_the_nodes_it_is_bound_to(node: Path) -> None:
     needed("numactl")
-    (node / "bin/numactl").unlink()
-    out, said = start(node, *ECHO, LOCAL_RANK="0", LOCAL_WORLD_SIZE="3")
-    if "cannot bind" in said:
+    shown = ran(["numactl", "--show"])
+    done = ran(["numactl", "--cpunodebind=0", "--localalloc", "true"])
+    if done.returncode != 0 or "No NUMA support" in shown.stdout:
         pytest.skip("this kernel does not allow a memory policy")
-    assert (out, said) == (RAN, "")
+    assert next(line for line in shown.stdout.splitlines() if line.startswith("cpubind:")).split()[1] == "0"
 
 
 def test_shellcheck_has_no_complaint(tmp_path: Path) -> None:
