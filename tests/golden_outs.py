@@ -16,6 +16,7 @@ HOSTS = ROOT / "tests" / "hosts"
 GOLDEN = "tests/golden/out"
 FOLDERS = ("host/", "job/", "suggested/")
 """Where generated files lie; records and reports have tests of their own."""
+LOCKED = "Max locked memory         8388608              8388608              bytes"
 
 
 def clean_node() -> Machine:
@@ -26,7 +27,10 @@ def clean_node() -> Machine:
 def untuned_node() -> Machine:
     """The same as installed: small limits, schedulers, a translating IOMMU, fstab and NFS as somebody copied them."""
     made = clean_node()
-    made.put("/proc/self", limits="Max locked memory         8388608              8388608              bytes")
+    made.put("/proc/self", limits=LOCKED)
+    made.put("/sys/module/zswap/parameters", enabled="N")
+    _with_slurm(made)
+    _with_iommu(made)
     made.put("/etc/systemd/system/multi-user.target.wants", **{"slurmd.service": ""})
     made.put("/usr/lib/systemd/system", **{"slurmd.service": "[Service]\nLimitMEMLOCK=8M"})
     made.put("/usr/lib/systemd/system", **{"containerd.service": "[Service]\nLimitNOFILE=infinity"})
@@ -37,12 +41,29 @@ def untuned_node() -> Machine:
     made.files["/proc/self/mountinfo"] = made.files["/proc/self/mountinfo"].replace("hard,nconnect=8", "soft")
     for path in [path for path in made.files if path.endswith("/queue/scheduler")]:
         made.files[path] = "none [mq-deadline]\n"
+    made.files["/proc/driver/nvidia/version"] = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.124.06  Release\n"
+    made.files["/sys/kernel/mm/memory_peers/"] = ""
     made.put("/proc/sys/net/ipv4", tcp_slow_start_after_idle=1)
     made.put("/proc/sys/kernel", numa_balancing=1)
     del made.files["/etc/sysctl.d/10-site.conf"]
     made.files["/proc/swaps"] += "/dev/nvme0n1p3                          partition\t8388604\t\t0\t\t-2\n"
     made.files["/proc/meminfo"] = made.files["/proc/meminfo"].replace("SwapTotal:      0", "SwapTotal:      8388604")
     return made
+
+
+def _with_slurm(made: Machine) -> None:
+    made.put("/sys/fs/cgroup/system.slice/slurmd.service", **{"cgroup.procs": 900})
+    made.put(
+        "/proc/900", comm="slurmd", limits="Max locked memory         8388608              8388608              bytes"
+    )
+
+
+def _with_iommu(made: Machine) -> None:
+    made.put("/proc", cmdline="BOOT_IMAGE=/vmlinuz root=/dev/nvme0n1p2 ro")
+    made.put("/sys/kernel/iommu_groups/1", type="DMA-FQ")
+    ends = [path.removesuffix("/class") for path, text in made.files.items() if path.endswith("/class")]
+    for place in ends:
+        made.links[f"{place}/iommu_group"] = "/sys/kernel/iommu_groups/1"
 
 
 MADE_UP: Mapping[str, tuple[Callable[[], Machine], Sequence[str]]] = {
