@@ -15,6 +15,7 @@ from advisor.probes._collected import Collected
 JOURNAL = ("journalctl", "-k", "-b", "-o", "cat", "--no-pager", "-n", "2000", "-g", "NVRM:.Xid")
 """A pattern without a blank, for the collector takes words apart at blanks."""
 ORIGIN = command_origin(JOURNAL)
+DRIVER = "/proc/driver/nvidia"
 _XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-7])?)[^)]*\): (\d{1,4})\b", re.I)
 _NONE = "-- No entries --"
 _BLIND = ("not seeing messages", "No journal files", "insufficient permissions")
@@ -37,11 +38,13 @@ class KernelLog(Facts):
     xids: Annotated[tuple[Xid, ...] | None, Volatile(), "errors that the NVIDIA driver reported, by number"] = None
 
 
-COLLECTED = Collected(commands=(JOURNAL,))
+COLLECTED = Collected(there=(DRIVER,), commands=(JOURNAL,))
 
 
 def read(host: Host) -> KernelLog:
     """What drivers of ``host`` wrote into the kernel's log."""
+    if host.exists(DRIVER) is False:  # a driver that is not there reports nothing
+        return KernelLog(origin=ORIGIN, xids=(), origins={"xids": DRIVER})
     output = host.run(JOURNAL)
     xids = None if output is None else parse_xids(output.stdout.split("\n"))
     if output is not None and not xids and not _saw_nothing(output):

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from advisor.host.captured import open_root
-from advisor.probes.kernel_log import JOURNAL, ORIGIN, Xid, parse_xids, read
+from advisor.model.facts import evidence_path
+from advisor.probes.kernel_log import DRIVER, JOURNAL, ORIGIN, Xid, parse_xids, read
 from tests.trees import write_capture, write_tree
 
 LINES = """\
@@ -20,7 +21,7 @@ NVRM: GPU at PCI:0000:3b:00: GPU-00000000
 
 def answered(folder: Path, stdout: str, stderr: str = "", status: int = 0) -> tuple[tuple[Xid, ...] | None, str | None]:
     """What is known of a machine whose journalctl printed this, and the gap."""
-    write_capture(folder, {}, outputs={JOURNAL: stdout})
+    write_capture(folder, {f"{DRIVER}/version": ""}, outputs={JOURNAL: stdout})
     (folder / "cmd/0.stderr").write_text(stderr)
     (folder / "cmd/0.rc").write_text(str(status))
     host = open_root(str(folder))
@@ -59,6 +60,11 @@ def test_a_log_without_messages_is_quiet(tmp_path: Path) -> None:
 )
 def test_a_log_that_may_not_be_read_is_not_known(tmp_path: Path, stdout: str, stderr: str, gap: str) -> None:
     assert answered(tmp_path, stdout, stderr, 1) == (None, gap)
+
+
+def test_without_a_driver_there_is_no_message_of_it(tmp_path: Path) -> None:
+    log = read(write_capture(tmp_path, {}))
+    assert (log.xids, evidence_path(log, "xids")) == ((), DRIVER)
 
 
 def test_a_tree_without_the_command_leaves_it_open(tmp_path: Path) -> None:
