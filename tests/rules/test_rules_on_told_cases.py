@@ -326,3 +326,22 @@ def test_a_guest_whose_cards_stand_side_by_side(tmp_path: Path) -> None:
     links["/sys/class/infiniband/mlx5_0/device"] = f"../../../devices/pci0000:16/{paths[2]}"
     found = report(tmp_path, files, links, environment={})
     assert verdicts(found, "vm/pcie-tree-flat") == {"fails"}
+
+
+@pytest.mark.parametrize(
+    ("variables", "open_verdict", "exceeds"),
+    [
+        ({}, "fails", "not-applicable"),
+        ({"OMP_NUM_THREADS": "16"}, "holds", "fails"),
+        ({"OMP_NUM_THREADS": "4"}, "holds", "holds"),
+    ],
+    ids=["not told", "all cores in each rank", "a share of them"],
+)
+def test_threads_for_all_cores_in_every_rank(
+    tmp_path: Path, variables: dict[str, str], open_verdict: str, exceeds: str
+) -> None:
+    """Training with several processes is slower than with one: each starts a thread for every core."""
+    files = {**made.server(), **made.processors(16)}
+    found = report(tmp_path, files, job=Job(ranks=4), affinity=list(range(16)), environment=variables)
+    assert verdicts(found, "dataloader/threads-left-open") == {open_verdict}
+    assert verdicts(found, "dataloader/threads-exceed-cpus") == {exceeds}

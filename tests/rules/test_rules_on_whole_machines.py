@@ -431,7 +431,10 @@ SYSCTL = "/proc/sys"
             },
         ),
         ("network/busy-polling-on", {f"{SYSCTL}/net/core/busy_poll": "50\n", f"{SYSCTL}/net/core/busy_read": "50\n"}),
-        ("memory/free-memory-floor-set", {"/etc/sysctl.d/90-hpc.conf": "vm.min_free_kbytes = 135168\n"}),
+        (
+            "memory/free-memory-floor-set",
+            {"/etc/sysctl.d/90-hpc.conf": "vm.min_free_kbytes = 9\n", f"{SYSCTL}/vm/min_free_kbytes": "9\n"},
+        ),
         (
             "cpu/idle-states-limited",
             {f"{CPU}/cpu0/cpuidle/state3/{n}": f"{v}\n" for n, v in (("name", "C6"), ("disable", 1))},
