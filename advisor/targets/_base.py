@@ -24,6 +24,8 @@ class Seen:
 
 OUR_FILES = ("90-advisor.conf", "61-advisor.rules")
 """The names of the configuration files that advisor generates for a host."""
+OUR_PROFILE = "/advisor/tuned.conf"
+"""The end of the path of the TuneD profile that advisor suggests."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class SetBy:
     @property
     def ours(self) -> bool:
         """Whether it is a file that advisor generates."""
-        return self.path.rpartition("/")[2] in OUR_FILES
+        return self.path.rpartition("/")[2] in OUR_FILES or self.path.endswith(OUR_PROFILE)
 
     def place(self) -> str:
         """Path and line, as in ``/etc/sysctl.d/99-site.conf:4``."""

@@ -14,6 +14,7 @@ from advisor.model.snapshot import Snapshot
 from advisor.probes.ip import KEYS as INTERFACE_KEYS
 from advisor.probes.ip import Ip
 from advisor.probes.sysctl import ORIGIN, Sysctl, SysctlLine, key_file, key_name, live_value
+from advisor.probes.systemd import Systemd, service_named
 from advisor.probes.tuned import Tuned
 from advisor.targets._base import Seen, SetBy
 from advisor.targets._host import in_container, not_seen, operators
@@ -127,12 +128,25 @@ def _unlike(here: str, wanted: str) -> str | None:
 
 
 def set_by(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
-    """Lines of sysctl.d in ``/etc`` that set the key, by name or by pattern, in the order in which they are applied."""
+    """Lines that set the key, by name or by pattern, in the order in which they are applied: sysctl.d in ``/etc``, then
+    the operator's own profiles of TuneD, where it is installed."""
     sysctl = snapshot.get(Sysctl)
-    return tuple(
+    files = tuple(
         SetBy(text(key, line.value), line.path, line.line)
         for line in (sysctl.configured if sysctl else None) or ()
         if operators(line.path) and _names(line, key)
+    )
+    return (*files, *_tuned(snapshot, key))
+
+
+def _tuned(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
+    tuned, service = snapshot.get(Tuned), service_named(snapshot.get(Systemd) or Systemd(), "tuned")
+    if tuned is None or service is None or service.path is None:
+        return ()
+    return tuple(
+        SetBy(text(key, line.value), line.path, line.line)
+        for line in tuned.lines or ()
+        if line.plugin == "sysctl" and line.counts and operators(line.path) and key_name(line.key) == key_name(key)
     )
 
 

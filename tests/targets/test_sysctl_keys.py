@@ -11,6 +11,8 @@ from advisor.model.snapshot import Snapshot, Source
 from advisor.planning.merge import plan
 from advisor.probes.ip import Ip, IpInterface
 from advisor.probes.sysctl import Sysctl, SysctlLine
+from advisor.probes.systemd import Service, Systemd
+from advisor.probes.tuned import Tuned, TunedLine
 from advisor.targets import sysctl
 from advisor.targets._base import SetBy, load_targets
 from tests import plans
@@ -136,3 +138,27 @@ def test_a_key_that_is_not_there_yet_stops_nothing(tmp_path: Path) -> None:
     file.write_text("-net.ipv4.conf.no_such0.rp_filter = 2\n-net/ipv4/conf/no_such0.5/rp_filter = 2\n")
     done = ran([systemd, file])
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def with_tuned(path: str, installed: bool = True) -> Snapshot:
+    line = TunedLine(section="sysctl", plugin="sysctl", key="net.ipv4.tcp_slow_start_after_idle", value="1", path=path)
+    services = (Service(name="tuned.service", path="/usr/lib/systemd/system/tuned.service"),) if installed else ()
+    more = {"tuned": Tuned(profile="x", lines=(line,)), "systemd": Systemd(services=services)}
+    return Snapshot(Source(kind="live"), {**HOST.facts, **more}, {})
+
+
+@pytest.mark.parametrize(
+    ("host", "stands"),
+    [
+        (with_tuned("/etc/tuned/site/tuned.conf"), True),
+        (with_tuned("/etc/tuned/advisor/tuned.conf"), False),
+        (with_tuned("/usr/lib/tuned/balanced/tuned.conf"), False),
+        (with_tuned("/etc/tuned/site/tuned.conf", installed=False), False),
+    ],
+    ids=["the operator's", "ours", "the distribution's", "of a TuneD that is not here"],
+)
+def test_an_operators_profile_of_tuned_stands(host: Snapshot, stands: bool) -> None:
+    made = plan([wish("net.ipv4.tcp_slow_start_after_idle", 0)], host, load_targets())
+    assert [one.why for one in made.withheld] == (
+        ["set to 1 by /etc/tuned/site/tuned.conf: change it there if you agree"] if stands else []
+    )
