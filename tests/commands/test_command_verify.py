@@ -30,6 +30,19 @@ TUNED = {
     "/sys/fs/cgroup/system.slice/tuned.service/cgroup.procs": "7\n",
 }
 MODULES = "/etc/modules-load.d/90-advisor.conf"
+UDEV, UNIT = "/etc/udev/rules.d/61-advisor.rules", "/etc/systemd/system/slurmd.service.d/90-advisor.conf"
+EVERY = {
+    **FILES,
+    MODULES: "# rule x/y: z\nnvme_core\n",
+    UNIT: "[Service]\n# rule x/y: z\nLimitMEMLOCK=infinity\n",
+    UDEV: 'ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", KERNEL=="sda", '
+    'ATTR{queue/scheduler}="none"\n',
+}
+DEVICES = {
+    "/sys/block/sda/queue/scheduler": "[none] mq-deadline\n",
+    "/sys/block/sda/size": "8\n",
+    "/usr/lib/systemd/system/slurmd.service": "[Service]\nLimitMEMLOCK=8M\n",
+}
 WISHES = ("sysctl:vm.swappiness", "modprobe:nvme_core.multipath", "limits:*/soft/memlock")
 
 
@@ -214,3 +227,19 @@ def test_modules_at_boot(
     run(["verify", str(out), "--root", str(tmp_path / "host"), "--format", "json"])
     (told,) = json.loads(capsys.readouterr().out)["settings"]
     assert (told["state"], told["path"][: len(place)]) == (state, place)
+
+
+@pytest.mark.parametrize("change", [{}, {"/etc/sysctl.d/99-x.conf": "vm.swappiness = 30\n"}], ids=["same", "drift"])
+def test_a_redacted_capture_says_the_same(
+    change: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = write_generated(tmp_path / "out", EVERY)
+    write_capture(tmp_path / "host", {**INSTALLED, **EVERY, **DEVICES, **change})
+    assert run(["capture", str(tmp_path / "copy.tar"), "--root", str(tmp_path / "host"), "--quiet"]) == 0
+    told = []
+    for root in ("host", "copy.tar"):
+        status = run(["verify", str(out), "--root", str(tmp_path / root)])
+        told.append((status, capsys.readouterr().out))
+    assert told[0] == told[1]
+    assert told[0][0] == len(change)
+    assert "not visible" not in told[0][1]
