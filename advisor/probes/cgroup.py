@@ -38,8 +38,8 @@ class Cgroup(Facts):
     read_from: ClassVar[str] = "/sys/fs/cgroup/*, /proc/self/cgroup"
     seen: ClassVar[Seen | None] = "own"
     version: Annotated[str | None, "v1, v2, or hybrid: some controllers in each"] = None
-    login_session: Annotated[
-        bool | None, "it is a login session's, whose user logind tidies up after when the last one has ended"
+    user_session: Annotated[
+        bool | None, "it belongs to a login of its user (user.slice), which lasts as long as what runs in it"
     ] = None
     cpu_limited: Annotated[bool | None, "whether a CPU quota binds"] = None
     cpu_quota_cpus: Annotated[float | None, "CPU time per time, in CPUs; only when limited"] = None
@@ -106,15 +106,15 @@ def read(host: Host) -> Cgroup:
             path = CGROUP if text is None else unseen(host, name, member, mounts)
             origins.update((field, path) for field in Cgroup.model_fields if field.startswith(name + "_"))
     version, session = (None, None) if text is None else (_version(member), in_session(text))
-    return Cgroup(origin=CGROUP, version=version, login_session=session, **values, origins=origins)  # type: ignore[arg-type]
+    return Cgroup(origin=CGROUP, version=version, user_session=session, **values, origins=origins)  # type: ignore[arg-type]
 
 
 def in_session(text: str) -> bool:
-    """Whether a ``/proc/PID/cgroup`` is of a login session.
+    """Whether a ``/proc/PID/cgroup`` is of a login of a user, or of that user's own services.
 
     Sample: ``0::/user.slice/user-1000.slice/session-3.scope``
     """
-    return re.search(r"/user-\d+\.slice/session-[^/\n]+\.scope(?:/|$)", text, re.ASCII | re.MULTILINE) is not None
+    return re.search(r"/user-\d+\.slice/", text, re.ASCII) is not None
 
 
 def _membership(host: Host, text: str | None) -> Membership:

@@ -45,14 +45,14 @@ def test_the_groups_of_a_process_are_read() -> None:
     [
         ("0::/user.slice/user-1000.slice/session-3.scope\n", True),
         ("4:memory:/\n1:name=systemd:/user.slice/user-1000.slice/session-c2.scope\n0::/\n", True),
-        ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/job.service\n", False),
+        ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/job.service\n", True),
         ("0::/system.slice/slurmstepd.scope/job_7/step_0\n", False),
         ("0::/\n", False),
     ],
 )
-def test_a_login_session_is_told_by_its_scope(tmp_path: Path, text: str, told: bool) -> None:
+def test_what_belongs_to_a_login_is_told_by_its_slice(tmp_path: Path, text: str, told: bool) -> None:
     assert in_session(text) is told
-    assert read(write_capture(tmp_path, {SELF: text})).login_session is told
+    assert read(write_capture(tmp_path, {SELF: text})).user_session is told
 
 
 @pytest.mark.parametrize(

@@ -58,10 +58,7 @@ def test_one_answer_wrong_is_one_finding(tmp_path: Path, rule: str, changed: Map
         ),
         ("system/module-option-not-in-force", {"/etc/modprobe.d/site.conf": "options mlx5_core debug_mask=1\n"}),
         ("system/tuned-profile-saves-power", TUNED),
-        (
-            "memory/shm-removed-at-logout",
-            {"/proc/self/cgroup": "0::/user.slice\n1:name=systemd:/user.slice/user-7.slice/session-3.scope\n"},
-        ),
+        ("memory/shm-removed-by-a-logout", {"/etc/systemd/logind.conf": "[Login]\n#RemoveIPC=yes\n"}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -70,6 +70,7 @@ def platform() -> dict[str, str]:
         "/proc/1/comm": "systemd\n",
         "/proc/sys/kernel/arch": "x86_64\n",
         "/etc/os-release": "ID=ubuntu\nID_LIKE=debian\n",
+        "/etc/systemd/logind.conf": "[Login]\nRemoveIPC=no\n",
         "/proc/sys/kernel/tainted": "12289\n",
         "/proc/sys/kernel/perf_event_paranoid": "2\n",
         f"{CLOCK}/current_clocksource": "tsc\n",
