@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from advisor.cli import run
 from advisor.model.snapshot import Snapshot, Source
 from advisor.probes._irqbalance import Irqbalance
 from advisor.probes.irq import Irq
 from advisor.targets import interrupts
+from tests.outs import write_generated
 from tests.plans import body, generated, needed, ran, wish, withheld
 from tests.trees import write_link, write_tree
 
@@ -203,3 +205,16 @@ def test_only_word_for_word_ours_is_taken_for_ours() -> None:
         with pytest.raises(ValueError, match=r"not the one|backslash"):
             interrupts.lines(text, path)
     assert "ExecStart=/bin/bash /usr/local/libexec/advisor/irq-affinity" in body(unit)
+
+
+def test_apply_installs_the_script_as_it_is_and_no_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = {path.removeprefix("host"): text for path, text in files().items()}
+    target = tmp_path / "target"
+    target.mkdir()
+    out = write_generated(tmp_path / "out", made)
+    assert run(["apply", str(out), "--target-root", str(target), "--yes"]) == 0
+    assert {path: (target / path.lstrip("/")).read_text() for path in made} == made
+    evil = write_generated(tmp_path / "evil", {**made, interrupts.SCRIPT: made[interrupts.SCRIPT] + "reboot\n"})
+    capsys.readouterr()
+    assert run(["apply", str(evil), "--target-root", str(target), "--yes"]) == 2
+    assert "was not written by this advisor" in capsys.readouterr().err
