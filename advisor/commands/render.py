@@ -84,7 +84,8 @@ def command(
 def _as_text(out: str, made: Plan, written: Written) -> str:
     total = len(written.changed) + len(written.unchanged)
     lines = [f"{printable(out)}: {total} files, {len(written.changed)} changed, {len(written.removed)} removed"]
-    lines += [f"  set       {_told(s)}" for target in made.settings for s in made.of(target)]
+    every = [s for target in made.settings for s in made.of(target)]
+    lines += [f"  {'suggested' if s.suggested else 'set      '} {_told(s)}" for s in every]
     lines += [f"  withheld  {_told(w.setting)}: {printable(w.why)}" for w in made.withheld]
     return "".join(line + "\n" for line in lines)
 
@@ -119,6 +120,7 @@ def _plain(setting: Setting) -> dict[str, object]:
         "rank": setting.reason.rank,
         "seen": setting.seen,
         "seen_path": setting.seen_path,
+        "suggested": setting.suggested,
     }
 
 

@@ -43,6 +43,8 @@ class Setting:
     takes_effect: TakesEffect = "now"
     only_raise: bool = False
     """The value is a floor: a present value that is larger stays."""
+    suggested: bool = False
+    """For people to read (``suggested/``): never installed."""
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,8 @@ def _is_so(setting: Setting, snapshot: Snapshot, target: Target) -> bool:
 
 def _with_seen(setting: Setting, snapshot: Snapshot, target: Target) -> Setting:
     seen = target.seen(snapshot, setting.key)
-    return replace(setting, seen=seen.text, seen_path=seen.path, seen_note=seen.note, scope=target.SCOPE)
+    found = replace(setting, seen=seen.text, seen_path=seen.path, seen_note=seen.note)
+    return replace(found, scope=target.SCOPE, suggested=target.SUGGESTED)
 
 
 def _by_target(settings: list[Setting]) -> Mapping[str, tuple[Setting, ...]]:

@@ -83,6 +83,7 @@ def _setting(setting: Setting) -> dict[str, Any]:
         "scope": setting.scope,
         "takes_effect": setting.takes_effect,
         "only_raise": setting.only_raise,
+        "suggested": setting.suggested,
     }
 
 

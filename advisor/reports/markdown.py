@@ -92,10 +92,12 @@ def _evidence(group: Group) -> Iterator[str]:
 
 def _plan(plan: Plan) -> Iterator[str]:
     settings = [setting for target in sorted(plan.settings) for setting in plan.of(target)]
-    if settings:
-        yield from ("## Settings", "")
-        columns = ("Setting", "Value", "Seen", "Asked for by", "Risk", "Takes effect")
-        yield from _table(columns, [_setting_row(setting) for setting in settings])
+    columns = ("Setting", "Value", "Seen", "Asked for by", "Risk", "Takes effect")
+    for title, suggested in (("## Settings", False), ("## Suggestions, which advisor never installs", True)):
+        rows = [_setting_row(setting) for setting in settings if setting.suggested is suggested]
+        if rows:
+            yield from (title, "")
+            yield from _table(columns, rows)
     if plan.withheld:
         yield from ("## Withheld settings", "")
         rows = [(f"{w.setting.target}:{w.setting.key}", _plain(w.setting.value), w.setting.reason.by, w.why)

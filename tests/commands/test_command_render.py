@@ -221,6 +221,18 @@ def test_quiet_prints_nothing(site: Site, capsys: pytest.CaptureFixture[str]) ->
     assert (printed.out, printed.err) == ("", "")
 
 
+def test_what_is_only_suggested_is_called_so(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    assert site.render("--set", "cmdline:nosmt=true", "--set", "sysctl:vm.swappiness=1") == 0
+    assert "  suggested cmdline:nosmt= (--set)\n  set       sysctl:vm.swappiness=1 (--set)\n" in capsys.readouterr().out
+    assert site.lines("suggested/kernel-cmdline.txt") == ["nosmt"]
+    report = (site.out / "report.md").read_text()
+    assert (
+        report.index("## Settings")
+        < report.index("vm.swappiness")
+        < report.index("## Suggestions, which advisor never")
+    )
+
+
 def test_json_says_what_was_set_and_by_whom(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     assert site.render("--format", "json", "--set", "sysctl:vm.swappiness=1") == 0
     document = json.loads(capsys.readouterr().out)
@@ -234,6 +246,7 @@ def test_json_says_what_was_set_and_by_whom(site: Site, capsys: pytest.CaptureFi
             "rank": "operator",
             "seen": "60",
             "seen_path": "/proc/sys/vm/swappiness",
+            "suggested": False,
         }
     ]
 
