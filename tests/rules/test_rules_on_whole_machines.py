@@ -523,7 +523,7 @@ def test_a_guest_hears_nothing_of_what_only_hardware_has(tmp_path: Path) -> None
     }
     # What a guest lacks, and its owner can give it: the tree that the hypervisor does not show.
     assert failing(report(tmp_path / "bare", files, calls())) == {"vm/pcie-tree-flat"}
-    files["/etc/nccl.conf"] = "NCCL_TOPO_FILE=/opt/topology.xml\n"
+    files |= {"/etc/nccl.conf": "NCCL_TOPO_FILE=/opt/topology.xml\n", "/opt/topology.xml": "<system/>"}
     assert failing(report(tmp_path / "told", files, calls())) == set()
 
 
