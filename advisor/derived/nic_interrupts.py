@@ -31,6 +31,9 @@ class NicInterrupts(Facts):
     queues: Annotated[int | None, "interrupts of its queues"] = None
     near_cpus: Annotated[tuple[int, ...] | None, "CPUs near the card that are not isolated"] = None
     far_queues: Annotated[int | None, Volatile(), "of those, how many go to a CPU that is not near"] = None
+    far_queues_at_rest: Annotated[
+        int | None, "the same where irqbalance does not run, so that nothing moves them; unknown where it does"
+    ] = None
     unheeded_hints: Annotated[int | None, Volatile(), "how many go elsewhere than their driver wishes"] = None
 
 
@@ -50,14 +53,15 @@ def derive(irq: Irq, net: Net | None, pci: Pci | None, cpu: Cpu | None) -> NicIn
             by_address.setdefault(interface.pci_address, interface)
     devices = {device.address: device for device in (pci.devices if pci is not None else None) or ()}
     isolated = cpu.isolated if cpu is not None else None
+    at_rest = irq.irqbalance is not None and irq.irqbalance.running is False
     cards = [(one, by_address[one.pci_address]) for one in irq.devices if one.pci_address in by_address]
     return NicInterruptList(
-        origin=irq.origin, cards=tuple(_card(one, interface, devices, isolated) for one, interface in cards)
+        origin=irq.origin, cards=tuple(_card(one, interface, devices, isolated, at_rest) for one, interface in cards)
     )
 
 
 def _card(
-    one: IrqDevice, interface: Interface, devices: Mapping[str, Device], isolated: tuple[int, ...] | None
+    one: IrqDevice, interface: Interface, devices: Mapping[str, Device], isolated: tuple[int, ...] | None, at_rest: bool
 ) -> NicInterrupts:
     device = devices.get(one.pci_address)
     near = _near(device, isolated)
@@ -65,6 +69,7 @@ def _card(
     # has asked for has no name.
     named = one.vectors is not None and (not one.vectors or any(vector.name is not None for vector in one.vectors))
     queues = tuple(v for v in one.vectors or () if _OF_A_QUEUE.fullmatch(v.name or "")) if named else None
+    far = None if queues is None else _far(queues, near)
     return NicInterrupts(
         origin=one.origin,
         name=interface.name,
@@ -74,7 +79,8 @@ def _card(
         does_rdma=None if interface.rdma_devices is None else bool(interface.rdma_devices),
         queues=None if queues is None else len(queues),
         near_cpus=near,
-        far_queues=None if queues is None else _far(queues, near),
+        far_queues=far,
+        far_queues_at_rest=far if at_rest else None,
         unheeded_hints=None if queues is None else _unheeded(queues),
         origins={
             "speed_mbps": f"{interface.origin}/speed",
@@ -82,6 +88,7 @@ def _card(
             "does_rdma": f"{interface.origin}/device/infiniband",
             "near_cpus": f"{one.origin}/local_cpulist",
             "queues": "/proc/interrupts" if one.vectors is not None else f"{one.origin}/msi_irqs",
+            "far_queues_at_rest": "/proc/irq/N/effective_affinity_list",
             "far_queues": "/proc/irq/N/effective_affinity_list",
             "unheeded_hints": "/proc/irq/N/affinity_hint",
         },

@@ -4,6 +4,7 @@ import pytest
 
 from advisor.derived.nic_interrupts import NicInterrupts, derive
 from advisor.model.facts import evidence_path
+from advisor.probes._irqbalance import Irqbalance
 from advisor.probes.cpu import Cpu
 from advisor.probes.irq import Irq, IrqDevice, Vector
 from advisor.probes.net import Interface, Net
@@ -28,6 +29,14 @@ PCI = Pci(devices=(Device(address=ADDRESS, kind="nic", local_cpulist="0-3"),))
 def vector(number: int, cpu: int, hint: tuple[int, ...] | None = (), name: str | None = None) -> Vector:
     named = name or f"mlx5_comp{number}@pci:{ADDRESS}"
     return Vector(number=number, name=named, effective_cpus=(cpu,), hint_cpus=hint)
+
+
+@pytest.mark.parametrize(("running", "at_rest"), [(False, 1), (True, None), (None, None)])
+def test_queues_are_at_rest_where_nothing_moves_them(running: bool | None, at_rest: int | None) -> None:
+    device = IrqDevice(pci_address=ADDRESS, kind="nic", vectors=(vector(1, 7),))
+    irq = Irq(devices=(device,), irqbalance=Irqbalance(running=running))
+    (found,) = derive(irq, NET, PCI, Cpu(isolated=())).cards or ()
+    assert (found.far_queues, found.far_queues_at_rest) == (1, at_rest)
 
 
 def card(

@@ -15,7 +15,7 @@ CPU = "/sys/devices/system/cpu"
 CPUS = 8
 QUEUES = 4
 RULES = {
-    f"network/{name}" for name in ("interrupts-far-from-card", "interrupts-on-one-cpu", "irqbalance-against-driver")
+    f"network/{name}" for name in ("interrupts-far-from-card", "interrupts-on-one-cpu", "irqbalance-keeps-queues-far")
 }
 
 
@@ -29,7 +29,7 @@ def table(cpus: Sequence[int], counts: Sequence[int]) -> str:
     return "\n".join(rows) + "\n"
 
 
-def machine(cpus: Sequence[int], counts: Sequence[int]) -> dict[str, str]:
+def machine(cpus: Sequence[int], counts: Sequence[int], balanced: bool) -> dict[str, str]:
     """A host of two nodes whose only fast card, near CPUs 0 to 3, brings the data."""
     files = {
         f"{CARD}/class": "0x020000\n",
@@ -40,7 +40,7 @@ def machine(cpus: Sequence[int], counts: Sequence[int]) -> dict[str, str]:
         f"{CPU}/isolated": "\n",
         "/proc/interrupts": table(cpus, counts),
         "/proc/self/mountinfo": "36 35 0:40 / /data rw - nfs4 filer:/data rw,vers=4.2\n",
-        "/sys/fs/cgroup/system.slice/irqbalance.service/cgroup.procs": "77\n",
+        f"/sys/fs/cgroup/system.slice/{'irqbalance' if balanced else 'sshd'}.service/cgroup.procs": "77\n",
     }
     net = {"type": "1", "speed": "100000", "operstate": "up", "mtu": "9000", "flags": "0x1003"}
     files |= {f"{CARD}/net/ens1/{name}": f"{text}\n" for name, text in net.items()}
@@ -53,10 +53,10 @@ def machine(cpus: Sequence[int], counts: Sequence[int]) -> dict[str, str]:
     return files
 
 
-def failing(folder: Path, cpus: Sequence[int], later: Sequence[int]) -> Mapping[str, str]:
+def failing(folder: Path, cpus: Sequence[int], later: Sequence[int], balanced: bool = False) -> Mapping[str, str]:
     """Message by rule, of a host that is read twice within ten seconds."""
     for place, counts in ((folder, [1000] * QUEUES), (folder / "sample", later)):
-        write_capture(place, machine(cpus, counts))
+        write_capture(place, machine(cpus, counts, balanced))
         write_link(place / "fs", "/sys/bus/pci/devices/0000:3b:00.0", f"../../..{CARD.removeprefix('/sys')}")
         write_link(place / "fs", "/sys/class/net/ens1", f"../..{CARD.removeprefix('/sys')}/net/ens1")
         write_link(place / "fs", f"{CARD}/net/ens1/device", "../..")
@@ -77,12 +77,12 @@ def test_queues_that_are_near_and_spread_are_fine(tmp_path: Path) -> None:
 
 def test_queues_on_the_other_node(tmp_path: Path) -> None:
     assert failing(tmp_path, [0, 1, 6, 7], BUSY) == {
-        "network/interrupts-far-from-card": "2 of the 4 queues of ens1 interrupt CPUs that are not near the card",
-        "network/irqbalance-against-driver": (
-            "irqbalance runs, 2 of the 4 queues of ens1 are not where the driver wants them, "
-            "and 2 are far from the card"
-        ),
+        "network/interrupts-far-from-card": "2 of the 4 queues of ens1 interrupt CPUs that are not near the card"
     }
+
+
+def test_queues_that_irqbalance_keeps_on_the_other_node(tmp_path: Path) -> None:
+    assert set(failing(tmp_path, [0, 1, 6, 7], BUSY, balanced=True)) == {"network/irqbalance-keeps-queues-far"}
 
 
 @pytest.mark.parametrize("counts", [BUSY, [1000 + 90_000, 1000, 1000, 1000]], ids=["all there", "one connection"])
