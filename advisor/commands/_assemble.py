@@ -60,9 +60,16 @@ def asked_by(report: Report, snapshot: Snapshot) -> tuple[Setting, ...]:
     """The settings of the rules that fail, and of those that hold thanks to our own installed file."""
     failing = [setting for finding in report.failing() for setting in finding.settings]
     holding = [setting for finding in report.of("holds") for setting in finding.keeps]
-    targets = load_targets()
-    kept = [s for s in holding if any(file.ours for file in targets[s.target].set_by(snapshot, s.key))]
-    return (*failing, *kept)
+    return (*failing, *(setting for setting in holding if _is_ours(setting, snapshot)))
+
+
+def _is_ours(setting: Setting, snapshot: Snapshot) -> bool:
+    """Whether our own installed file sets it."""
+    target = load_targets()[setting.target]
+    key = target.named(setting.key)
+    if target.wrong(key, setting.value) is not None:
+        return False
+    return any(file.ours for file in target.set_by(snapshot, key))
 
 
 def assemble(

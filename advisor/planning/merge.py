@@ -144,9 +144,11 @@ def _is_so(setting: Setting, snapshot: Snapshot, target: Target) -> bool:
 
 
 def _with_seen(setting: Setting, snapshot: Snapshot, target: Target) -> Setting:
+    whose = replace(setting, scope=target.SCOPE, suggested=target.SUGGESTED)
+    if target.wrong(setting.key, setting.value) is not None:
+        return whose
     seen = target.seen(snapshot, setting.key)
-    found = replace(setting, seen=seen.text, seen_path=seen.path, seen_note=seen.note)
-    return replace(found, scope=target.SCOPE, suggested=target.SUGGESTED)
+    return replace(whose, seen=seen.text, seen_path=seen.path, seen_note=seen.note)
 
 
 def _by_target(settings: list[Setting]) -> Mapping[str, tuple[Setting, ...]]:

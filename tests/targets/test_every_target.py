@@ -66,6 +66,8 @@ def test_a_text_that_nobody_meant_is_no_key(name: str, text: str) -> None:
     target, key, value = of(name)
     assert target.wrong(target.named(text), value) is not None
     assert target.wrong(target.named(f"{key}{text} "), value) is not None
+    made = planned(wish(name, text, value))
+    assert (made.settings, len(made.withheld)) == ({}, 1)
 
 
 @every
