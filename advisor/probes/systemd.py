@@ -18,7 +18,8 @@ ORIGIN = "/etc/systemd/system"
 SYSTEM_CONF = "/etc/systemd/system.conf"
 LOGIND_CONF = "/etc/systemd/logind.conf"
 UNITS = (
-    "chrony.service", "chronyd.service", "containerd.service", "crio.service", "docker.service", "irqbalance.service",
+    "advisor-irq-affinity.service", "chrony.service", "chronyd.service", "containerd.service", "crio.service",
+    "docker.service", "irqbalance.service",
     "k3s.service", "kubelet.service", "lldpad.service", "munge.service", "ntpd.service", "ntpsec.service",
     "nvidia-dcgm.service", "nvidia-fabricmanager.service", "nvidia-imex.service", "nvidia-persistenced.service",
     "opensm.service", "openibd.service", "phc2sys.service", "podman.service", "ptp4l.service", "rke2-agent.service",

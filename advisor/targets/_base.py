@@ -22,7 +22,7 @@ class Seen:
     note: str = ""
 
 
-OUR_FILES = ("90-advisor.conf", "61-advisor.rules")
+OUR_FILES = ("90-advisor.conf", "61-advisor.rules", "advisor-irq-affinity.service")
 """The names of the configuration files that advisor generates for a host."""
 OUR_PROFILE = "/advisor/tuned.conf"
 """The end of the path of the TuneD profile that advisor suggests."""

@@ -9,6 +9,7 @@ import hashlib
 from advisor.model.setting import Scope, Setting, Value
 from advisor.model.snapshot import Snapshot
 from advisor.probes.irq import Irq
+from advisor.probes.systemd import Systemd, service_named
 from advisor.targets._base import Seen, SetBy
 from advisor.targets._installed import FILE_MODE, Line, LiveFile
 from advisor.targets._values import named as named
@@ -16,7 +17,8 @@ from advisor.targets._values import named as named
 SCOPE: Scope = "host"
 SUGGESTED = False
 SCRIPT = "/usr/local/libexec/advisor/irq-affinity"
-UNIT = "/etc/systemd/system/advisor-irq-affinity.service"
+UNIT_NAME = "advisor-irq-affinity"
+UNIT = f"/etc/systemd/system/{UNIT_NAME}.service"
 PLACES = (SCRIPT, UNIT)
 MODE = FILE_MODE
 ALONE = True
@@ -68,8 +70,9 @@ def cannot_take(snapshot: Snapshot, key: str, value: Value) -> str | None:
 
 
 def set_by(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
-    """Nothing: scripts of a site's own are not among the facts."""
-    return ()
+    """Our own unit where it is installed; scripts of a site's own are not among the facts."""
+    service = service_named(snapshot.get(Systemd) or Systemd(), UNIT_NAME)
+    return () if service is None or service.path != UNIT else (SetBy(NEAR, UNIT),)
 
 
 def same(key: str, seen: str, value: Value) -> bool:

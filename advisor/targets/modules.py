@@ -11,7 +11,7 @@ from advisor.probes.gpu import Gpu
 from advisor.probes.modules import Modules, module_named
 from advisor.probes.nvidia import PEERS, Nvidia
 from advisor.targets._base import Seen, SetBy
-from advisor.targets._host import in_container, not_seen
+from advisor.targets._host import in_container, not_seen, operators
 from advisor.targets._installed import FILE_MODE, Line, LiveFile, entries
 
 SCOPE: Scope = "host"
@@ -87,8 +87,10 @@ def _no_peer_memory(snapshot: Snapshot) -> str | None:
 
 
 def set_by(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
-    """Nothing: that another file lists the module as well does no harm."""
-    return ()
+    """Lists in ``/etc`` that have the module: one is enough."""
+    modules = snapshot.get(Modules)
+    every = (modules.at_boot if modules else None) or ()
+    return tuple(SetBy(_LOADED, o.path, o.line) for o in every if o.module == named(key) and operators(o.path))
 
 
 def same(key: str, seen: str, value: Value) -> bool:

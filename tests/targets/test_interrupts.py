@@ -6,6 +6,7 @@ import pytest
 
 from advisor.cli import run
 from advisor.model.snapshot import Snapshot, Source
+from advisor.probes import systemd
 from advisor.probes._irqbalance import Irqbalance
 from advisor.probes.irq import Irq
 from advisor.targets import interrupts
@@ -218,3 +219,13 @@ def test_apply_installs_the_script_as_it_is_and_no_other(tmp_path: Path, capsys:
     capsys.readouterr()
     assert run(["apply", str(evil), "--target-root", str(target), "--yes"]) == 2
     assert "was not written by this advisor" in capsys.readouterr().err
+
+
+def test_the_unit_that_was_installed_is_known_for_ours(tmp_path: Path) -> None:
+    tree = write_tree(tmp_path, {interrupts.UNIT: files()["host" + interrupts.UNIT], "/etc/systemd/system/x": ""})
+    facts = {**host().facts, "systemd": systemd.read(tree)}
+    installed = Snapshot(Source(kind="live"), facts, {})
+    (found,) = interrupts.set_by(installed, "nic-queues")
+    assert (found.ours, found.path) == (True, interrupts.UNIT)
+    assert withheld(NEAR, host=installed) == []
+    assert interrupts.set_by(host(), "nic-queues") == ()

@@ -4,7 +4,7 @@ import pytest
 
 from advisor.model.snapshot import Snapshot, Source
 from advisor.probes.gpu import Gpu
-from advisor.probes.modules import Module, Modules
+from advisor.probes.modules import AtBoot, Module, Modules
 from advisor.probes.nvidia import Nvidia
 from advisor.targets import modules
 from tests.plans import HOSTILE, UNSEEN, body, generated, wish, withheld
@@ -58,3 +58,22 @@ def test_a_module_that_modinfo_found_can_be_listed() -> None:
 def test_no_text_gets_into_the_list(text: str) -> None:
     assert modules.wrong(text, True) is not None
     assert modules.wrong("sunrpc", text or False) is not None
+
+
+def listed(path: str) -> Snapshot:
+    modules = Modules(
+        modules=(Module(name="sunrpc", loaded=True, accepts=("x",)),),
+        at_boot=(AtBoot(module="sunrpc", path=path, line=3),),
+    )
+    return Snapshot(Source(kind="live"), {"modules": modules}, {})
+
+
+def test_what_our_list_loaded_stays_on_it() -> None:
+    ours = listed("/etc/modules-load.d/90-advisor.conf")
+    assert body(generated(wish("modules", "sunrpc", True), host=ours)[FILE]) == ["sunrpc"]
+
+
+def test_what_the_operator_lists_needs_no_second_list() -> None:
+    theirs = listed("/etc/modules-load.d/site.conf")
+    told = withheld(wish("modules", "sunrpc", True), host=theirs)
+    assert told == ["already set to loaded by /etc/modules-load.d/site.conf:3"]
