@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from advisor.figures import cpulist_text, size_text
 from advisor.inputs import printable
 from advisor.model.finding import DISPUTED, SEVERITIES, Evidence, Finding, Report, Verdict
+from advisor.model.setting import Setting
 
 _WORST_FIRST: tuple[Verdict, ...] = ("fails", "unknown", "holds", "not-applicable")
 _ITEMS_SHOWN = 8
@@ -118,3 +119,11 @@ def _plain(value: object) -> str:
         return cpulist_text(numbers) if sorted(set(numbers)) == numbers else ", ".join(map(str, numbers))
     shown = ", ".join(_plain(item) for item in value[:_ITEMS_SHOWN])
     return shown + (f", ... ({len(value)} in all)" if len(value) > _ITEMS_SHOWN else "") if value else "none"
+
+
+def setting_text(setting: Setting) -> str:
+    """The value of a setting for a reader."""
+    if setting.target == "mount" and isinstance(setting.value, bool):
+        return "added" if setting.value else "removed"
+    value = setting.value
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -11,7 +11,16 @@ from advisor.inputs import printable
 from advisor.model.finding import Finding, Position, Report
 from advisor.model.setting import Plan, Setting
 from advisor.model.snapshot import Snapshot
-from advisor.reports._findings import Group, by_rule, by_settling, counted, rests_on_volatile, value_text, waiver_text
+from advisor.reports._findings import (
+    Group,
+    by_rule,
+    by_settling,
+    counted,
+    rests_on_volatile,
+    setting_text,
+    value_text,
+    waiver_text,
+)
 from advisor.reports._look import PLAIN, Look
 
 _EVIDENCE_SHOWN = 24
@@ -100,18 +109,14 @@ def _plan(plan: Plan) -> Iterator[str]:
             yield from _table(columns, rows)
     if plan.withheld:
         yield from ("## Withheld settings", "")
-        rows = [(f"{w.setting.target}:{w.setting.key}", _plain(w.setting.value), w.setting.reason.by, w.why)
+        rows = [(f"{w.setting.target}:{w.setting.key}", setting_text(w.setting), w.setting.reason.by, w.why)
                 for w in plan.withheld]  # fmt: skip
         yield from _table(("Setting", "Value", "Asked for by", "Why it is not written"), rows)
 
 
 def _setting_row(setting: Setting) -> tuple[str, ...]:
     name, seen = f"{setting.target}:{setting.key}", setting.seen if setting.seen is not None else setting.seen_note
-    return name, _plain(setting.value), seen, setting.reason.by, setting.risk, setting.takes_effect
-
-
-def _plain(value: object) -> str:
-    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return name, setting_text(setting), seen, setting.reason.by, setting.risk, setting.takes_effect
 
 
 def _waived(report: Report) -> Iterator[str]:

@@ -7,7 +7,7 @@ from advisor.inputs import printable
 from advisor.model.finding import Finding, Position, Report
 from advisor.model.setting import Plan
 from advisor.model.snapshot import Snapshot
-from advisor.reports._findings import Group, by_rule, by_settling, counted, value_text, waiver_text
+from advisor.reports._findings import Group, by_rule, by_settling, counted, setting_text, value_text, waiver_text
 from advisor.reports._look import PLAIN, Look
 
 _COLORS = {"critical": "1;31", "warn": "33", "info": "36", "disputed": "34", "unknown": "35", "waived": "2"}
@@ -83,11 +83,7 @@ def _evidence(group: Group, look: Look, limit: int | None) -> Iterator[str]:
 
 
 def _settings(finding: Finding) -> list[str]:
-    return [f"{s.target}:{s.key} = {_value(s.value)} (risk {s.risk}, {s.takes_effect})" for s in finding.settings]
-
-
-def _value(value: object) -> str:
-    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return [f"{s.target}:{s.key} = {setting_text(s)} (risk {s.risk}, {s.takes_effect})" for s in finding.settings]
 
 
 def _waived(report: Report, look: Look) -> Iterator[str]:

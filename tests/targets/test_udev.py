@@ -180,6 +180,9 @@ def test_udev_parses_every_rule_and_applies_what_is_meant(tmp_path: Path) -> Non
         wish("udev", "loop0/read_ahead_kb", 65535),
     ]
     (tmp_path / "61-advisor.rules").write_text(generated(*wishes, host=machine)[FILE])
+    if ran(["udevadm", "verify", "--help"]).returncode == 0:  # since systemd 254
+        done = ran(["udevadm", "verify", "--no-style", tmp_path / "61-advisor.rules"])
+        assert done.returncode == 0, done.stdout + done.stderr
     said = udev_says(tmp_path, "change", LOOP)
     # Complaints name the file alone; what is applied comes with the device.
     assert [line for line in said if not line.startswith("loop0: ") and "Reading rules file" not in line] == []
