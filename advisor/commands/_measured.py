@@ -12,7 +12,6 @@ from advisor.errors import SourceError
 from advisor.inputs import printable, read_text
 from advisor.tuning.batching import Batching, Declared, baseline, batching
 from advisor.tuning.choice import Choice, choose
-from advisor.tuning.headroom import headroom
 from advisor.tuning.progress import Said
 from advisor.tuning.record import SCHEMA_VERSION, TEXT_LIMIT_BYTES, Record, parse_record
 from advisor.tuning.search import Outcome, run_search
@@ -40,6 +39,8 @@ class Described:
     """GPUs that torch can use."""
     parts: Mapping[str, Part]
     """What the measurement depends on: data set, code, Python, torch, GPU names."""
+    has_unread: bool = False
+    """Whether the data set has samples beyond those that trials read."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,15 @@ def measure(
     """The record of a search, and what to call once the record is safely written: it ends the study."""
     cut = batching(described.declared, asked.ranks, asked.global_batch)
     base = baseline(described.declared, cut)
-    job = Job(base, cut, room, pin_memory=described.accelerators > 0)
+    job = Job(
+        base,
+        cut,
+        room,
+        pin_memory=described.accelerators > 0,
+        accelerated=described.accelerators > 0 and described.declared.has_step,
+        has_unread=described.has_unread,
+        trained=described.declared.has_step or asked.step_time is not None,
+    )
     key = validity_key(parts)
     ends = time.monotonic() + asked.limits.budget_seconds
     with (
@@ -141,7 +150,6 @@ def _finish(studies: Path, key: str, cut: Batching, asked: Asked) -> None:
 
 def _record(described: Described, asked: Asked, parts: Mapping[str, Part], job: Job, outcome: Outcome) -> Record:
     choice = choose(outcome.trials, job.baseline)
-    base = next((t.measurement for t in outcome.trials if t.config == job.baseline), None)
     return Record(
         schema_version=SCHEMA_VERSION,
         validity_key=validity_key(parts),
@@ -151,11 +159,12 @@ def _record(described: Described, asked: Asked, parts: Mapping[str, Part], job: 
         global_batch_origin=job.batching.origin,
         ranks=asked.ranks,
         baseline=job.baseline,
-        headroom=headroom(base, described.declared.has_step or asked.step_time is not None),
+        headroom=outcome.diagnosis.says if outcome.diagnosis else "not measured",
         space=outcome.space.parameters,
         stopped=outcome.stopped,
         choice=choice,
         trials=outcome.trials,
+        parts=outcome.parts,
         notes=_notes(job, outcome, choice),
     )
 

@@ -11,15 +11,18 @@ from pathlib import Path
 from advisor.commands._measured import Described
 from advisor.errors import InputError
 from advisor.inputs import printable
-from advisor.model.trial import Config, Measurement
+from advisor.model.trial import Config, Measurement, Part
 from advisor.tuning.batching import Declared
+from advisor.tuning.session import WINDOWS, Run
 from advisor.tuning.trial import TrialRequest, WorkloadDescription, describe_workload, run_trial
+from advisor.workloads._order import SLICE_SAMPLES
 
 IMAGE_FILES = "image-files"
 WINDOW_SHARE = 1 / 150
 LEAST_WINDOW_SECONDS, MOST_WINDOW_SECONDS = 0.3, 2.0
 """A window of a five-minute budget is as long as windows need to be; a shorter budget gets shorter ones."""
-WINDOWS = 3
+UNREAD_SLICE = 1
+"""Of the data set's permutation: no other trial reads it."""
 SLOW_TRIAL_SHARE = 1 / 25
 """Where a trial takes more of the budget than this, later ones measure one window: more trials tell more."""
 TRIAL_SHARE = 1 / 5
@@ -37,7 +40,7 @@ class Wanted:
     step_time: float | None
     budget: float
 
-    def request(self, config: Config, windows: int = WINDOWS) -> TrialRequest:
+    def request(self, config: Config, part: Part = "loop", windows: int = WINDOWS) -> TrialRequest:
         """The trial of one configuration."""
         return TrialRequest(
             config,
@@ -48,6 +51,8 @@ class Wanted:
             seconds=min(max(self.budget * TRIAL_SHARE, LEAST_TRIAL_SECONDS), MOST_TRIAL_SECONDS),
             window_seconds=min(max(self.budget * WINDOW_SHARE, LEAST_WINDOW_SECONDS), MOST_WINDOW_SECONDS),
             step_time=self.step_time,
+            slice_index=UNREAD_SLICE if part == "cold" else 0,
+            part=part,
         )
 
 
@@ -104,17 +109,18 @@ def described(told: WorkloadDescription) -> Described:
             "start_method": told.start_method,
             "gpus": ", ".join(told.devices),
         },
+        has_unread=not told.iterable and (told.sample_count or 0) >= 2 * SLICE_SAMPLES,
     )
 
 
-def runner(wanted: Wanted, clock: Callable[[], float] = time.monotonic) -> Callable[[Config], Measurement]:
+def runner(wanted: Wanted, clock: Callable[[], float] = time.monotonic) -> Run:
     """What measures one configuration; briefer once trials turn out to be slow for the budget."""
     slow = False
 
-    def run(config: Config) -> Measurement:
+    def run(config: Config, part: Part = "loop", windows: int = WINDOWS) -> Measurement:
         nonlocal slow
         began = clock()
-        measurement = run_trial(wanted.request(config, windows=1 if slow else WINDOWS))
+        measurement = run_trial(wanted.request(config, part, 1 if slow else windows))
         slow = slow or clock() - began > wanted.budget * SLOW_TRIAL_SHARE
         return measurement
 

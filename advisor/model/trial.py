@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Outcome = Literal["ok", "out-of-memory", "no-space-in-shm", "timed-out", "user-error", "killed"]
+Part = Literal["loop", "cached", "copied", "loader", "cold"]
+"""What of a job a trial runs: all of it; the step alone on batches that lie where it needs them; the step on batches
+that are copied to the accelerator first; the loader alone; the loader alone on samples that were not read lately."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class Trial:
     measurement: Measurement
     origin: str = ""
     """Who proposed it: baseline, rule, search, repeat, final."""
+    part: Part = "loop"
 
 
 @dataclass(frozen=True)

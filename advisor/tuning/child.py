@@ -22,7 +22,7 @@ from advisor.model.trial import Config
 from advisor.model.workload import Workload
 from advisor.tuning.measuring import Edge, Figures, Loop, Plan, Window
 from advisor.workloads._load import Loaded, load
-from advisor.workloads._loader import Batches, build_loader, is_iterable, repeats_samples
+from advisor.workloads._loader import Batches, build_loader, is_iterable, kept_batches, repeats_samples
 from advisor.workloads._tensors import samples_in
 from advisor.workloads.user import sample_count
 
@@ -155,9 +155,10 @@ class _Trial:
         built = time.perf_counter()
         left = max(self.ends - time.monotonic(), 1.0)
         batches = Batches(build_loader(self.workload, self.config, self.request["slice_index"], left))
-        size = self.config.batch_size
+        size, part = self.config.batch_size, self.request["part"]
+        kept = part in ("cached", "copied")
         loop = Loop(
-            batches=iter(batches),
+            batches=kept_batches(iter(batches), self.steps_device(part)) if kept else iter(batches),
             train=train,
             samples_in=samples_in if size is None else lambda batch: size,
             clock=time.perf_counter,
@@ -174,6 +175,10 @@ class _Trial:
             )
         return self._result(figures, batches, trained=train is not None)
 
+    def steps_device(self, part: str) -> str | None:
+        """Where kept batches are to lie; ``None``: where the loader left them."""
+        return "cuda" if part == "cached" and _has_gpu() else None
+
     def _plan(self, ends: float) -> Plan:
         return Plan(
             num_workers=self.config.num_workers,
@@ -187,7 +192,7 @@ class _Trial:
     def _training(self) -> Callable[[Any], None] | None:
         """What is done with a batch; ``None``: nothing, the loader is measured alone."""
         step, update, seconds = self.workload.step, self.workload.optimizer_step, self.request["step_time"]
-        if self.request["mode"] == "loader":
+        if self.request["part"] in ("loader", "cold"):
             return None
         if step is None:
             return (lambda batch: time.sleep(seconds)) if seconds else None
@@ -221,8 +226,15 @@ class _Trial:
             "peak_vram_bytes": _peak_vram_bytes(),
             "batch_bytes": batches.batch_bytes,
             "warnings": [warning] if warning else [],
-            "notes": {**self._notes(figures, batches), **_cost_of_a_sample(figures, self.config.num_workers)},
+            "notes": {**self._notes(figures, batches), **self._cost(figures)},
         }
+
+    def _cost(self, figures: Figures) -> dict[str, float]:
+        if self.request["part"] in ("cached", "copied"):
+            return {}  # nothing was loaded in the windows
+        cost = _cost_of_a_sample(figures, self.config.num_workers)
+        slow = [w.p99_step_seconds / w.median_step_seconds for w in figures.windows if w.p99_step_seconds is not None]
+        return {**cost, "step_p99_over_median": round(max(slow), 3)} if slow else cost
 
     def _notes(self, figures: Figures, batches: Batches) -> dict[str, float | int | str]:
         import torch

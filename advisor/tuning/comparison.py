@@ -1,15 +1,15 @@
 """The interleaved comparison at the end of a search: A B C A B C, so that drift hits all alike."""
 
 from advisor.model.trial import Config
-from advisor.tuning.choice import FINAL, choose, preference, round_of
+from advisor.tuning.choice import FINAL, choose, round_of
 from advisor.tuning.progress import Said
-from advisor.tuning.session import FINALISTS, LEAST_ROUNDS, Session
+from advisor.tuning.session import FINAL_WINDOWS, FINALISTS, LEAST_ROUNDS, Session
 
 ROUNDS = 5
 OVERDRAFT_SHARE = 0.1
 """Of the budget: what it may be overdrawn by to complete the least comparison."""
-NEAR = 0.93
-"""Runners-up slower than this share of the fastest cannot win a comparison that differs by noise."""
+CHEAP, NEAR = 0.98, 0.93
+"""Of the fastest: what the cheapest must come near, and what slower ones cannot win by noise."""
 
 
 def compare(session: Session) -> None:
@@ -26,22 +26,22 @@ def compare(session: Session) -> None:
             return
         for config in finalists:
             if not any(round_of(t) == number and t.config == config for t in session.trials):
-                session.measure(config, f"{FINAL} {number}")
+                session.measure(config, f"{FINAL} {number}", windows=FINAL_WINDOWS)
         if number >= LEAST_ROUNDS and _settled(session):
             return
 
 
 def _finalists(session: Session) -> list[Config]:
     """The baseline, the fastest, the cheapest that comes near it, the runner-up; and those of a resumed comparison."""
-    before = [t for t in session.trials if round_of(t) is None]
     resumed = [t.config for t in session.trials if round_of(t) is not None]
-    ranked = choose(before, session.job.baseline).candidates
-    if not ranked:
+    speeds = session.speeds()
+    if not speeds:
         return resumed
-    near = [c for c in ranked if c.samples_per_second >= NEAR * ranked[0].samples_per_second]
-    cheap = min(near, key=lambda c: preference(c.config, session.cost(), session.job.baseline))
-    wanted = list(dict.fromkeys([ranked[0].config, cheap.config, *(c.config for c in near[1:])]))[: _seats(session)]
-    base = [session.job.baseline] if any(c.config == session.job.baseline for c in ranked) else []
+    fastest, best = next(iter(speeds.items()))
+    near = [config for config, speed in speeds.items() if speed >= NEAR * best]
+    cheap = min([c for c in near if speeds[c] >= CHEAP * best], key=session.preference)
+    wanted = list(dict.fromkeys([cheap, fastest, *near]))[: _seats(session)]
+    base = [session.job.baseline] if session.job.baseline in speeds else []
     return list(dict.fromkeys([*base, *resumed, *wanted]))
 
 

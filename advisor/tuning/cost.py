@@ -23,9 +23,17 @@ class Cost:
     """Time per sample that it neither computed nor could have: disk, network, sleep."""
     batch_bytes_per_sample: float | None = None
     step_seconds_per_sample: float | None = None
-    """Time of the training step alone; 0 when the loader is measured alone."""
+    """Time of the training step alone, for each sample of a batch; ``None`` when the loader is measured alone."""
+    fixed_step_seconds: float = 0.0
+    """Time of a training step whatever its batch."""
+    loop_seconds_per_sample: float | None = None
+    """CPU time of the training process to take a sample from a worker."""
     worker_bytes: int = FORKED_WORKER_BYTES
     tensors_per_batch: int = TENSORS_PER_BATCH
+
+    def step_seconds(self, batch: int) -> float:
+        """Time of a training step on a batch of so many samples that is there already; 0 if there is no training."""
+        return self.fixed_step_seconds + batch * (self.step_seconds_per_sample or 0.0)
 
     def waits(self) -> bool:
         """Whether workers mostly wait, so that more of them than CPUs are of use."""
@@ -37,11 +45,14 @@ class Cost:
 def learn(trials: Sequence[Trial]) -> Cost:
     """The `Cost` that these trials show; those with few workers tell most, as workers do not yet disturb each other."""
     good = sorted((t for t in trials if t.measurement.outcome == "ok"), key=lambda t: _trust(t))
+    fixed, per_sample = _step_line(good)
     return Cost(
         cpu_seconds=_first(good, "cpu_seconds_per_sample"),
         blocked_seconds=_first(good, "blocked_seconds_per_sample"),
         batch_bytes_per_sample=_bytes_per_sample(good),
-        step_seconds_per_sample=_step_seconds(good),
+        step_seconds_per_sample=per_sample,
+        fixed_step_seconds=fixed,
+        loop_seconds_per_sample=_first([t for t in good if t.config.num_workers], "loop_cpu_seconds_per_sample"),
         tensors_per_batch=int(_first(good, "tensors_per_batch") or TENSORS_PER_BATCH),
     )
 
@@ -74,11 +85,32 @@ def _bytes_per_sample(trials: Sequence[Trial]) -> float | None:
     return None
 
 
-def _step_seconds(trials: Sequence[Trial]) -> float | None:
-    """The least step time without waiting, per sample, that any trial showed."""
+def _step_line(trials: Sequence[Trial]) -> tuple[float, float | None]:
+    """Seconds of a step whatever its batch, and for each sample: of steps on kept batches if there were any.
+
+    Else the least step time without waiting, per sample, that any trial showed.
+    """
+    kept: dict[int, list[float]] = {}
     found = []
     for trial in trials:
         measured, batch = trial.measurement, trial.config.batch_size
-        if measured.step_seconds and measured.wait_share is not None and batch:
+        speed = rate(measured)
+        if trial.part == "cached" and batch and speed:
+            kept.setdefault(batch, []).append(batch / speed)
+        elif measured.step_seconds and measured.wait_share is not None and batch:
             found.append(median(measured.step_seconds) * (1 - measured.wait_share) / batch)
-    return min(found) if found else None
+    if kept:
+        return _line({batch: median(seconds) for batch, seconds in kept.items()})
+    return 0.0, min(found) if found else None
+
+
+def _line(seconds: dict[int, float]) -> tuple[float, float]:
+    """Least squares over batch sizes, relative errors counting alike; neither part is below 0."""
+    weights = {batch: 1 / value**2 for batch, value in seconds.items()}
+    total = sum(weights.values())
+    x = sum(w * batch for batch, w in weights.items()) / total
+    y = sum(w * seconds[batch] for batch, w in weights.items()) / total
+    across = sum(w * (batch - x) ** 2 for batch, w in weights.items())
+    slope = sum(w * (batch - x) * (seconds[batch] - y) for batch, w in weights.items()) / across if across else y / x
+    slope = min(max(slope, 0.0), y / x)
+    return max(y - slope * x, 0.0), slope

@@ -18,6 +18,8 @@ WARM_UP_SHARE = 0.3
 """Of the time there is: past it the shorter warm-up must do."""
 LONGEST_WARM_UP_SHARE = 0.5
 LEAST_WINDOW_STEPS = 20
+LEAST_FOR_TAIL = 100
+"""Steps of a window before its slowest hundredth is told."""
 LEAST_CUT_STEPS = 3
 """A window that time cut short still counts with so many steps, if it is the only one."""
 
@@ -63,6 +65,8 @@ class Window:
     workers_delay_seconds: float | None
     device_busy_seconds: float | None
     whole: bool
+    p99_step_seconds: float | None = None
+    """The step that 99 of 100 are faster than; ``None``: too few of them, or no training."""
 
     def rate(self) -> float:
         """Samples per second, data time included."""
@@ -179,6 +183,7 @@ class Loop:
             workers_delay_seconds=_difference(after.workers_delay_seconds, before.workers_delay_seconds),
             device_busy_seconds=_difference(after.device_busy_seconds, before.device_busy_seconds),
             whole=whole,
+            p99_step_seconds=_slowest(durations),
         )
 
     def _trained(self, plan: Plan, started: float, least: int, seconds: float) -> tuple[int, int, float, list[float]]:
@@ -223,6 +228,11 @@ class Loop:
             ):
                 self.longest = longest
                 return steps, samples, now - started, []
+
+
+def _slowest(durations: list[float]) -> float | None:
+    """The 99th percentile of enough ``durations``."""
+    return sorted(durations)[-max(len(durations) // 100, 1)] if len(durations) >= LEAST_FOR_TAIL else None
 
 
 def _multiple(steps: int, accumulation: int) -> int:

@@ -1,61 +1,57 @@
 """What the pipeline model expects of a configuration, so that few trials are spent on many points.
 
 One worker makes a batch in ``B (c + l)`` seconds (CPU time and waiting of a sample); ``w`` of them make ``w`` times as
-many until the CPUs are used up; the loop takes the slower of making and training.  The level is only as good as the
-probes; the search trusts the order and measures the rest.
+many until the CPUs are used up; the loop takes the slower of making and training, and waits now and then although
+both are as fast, the less the more batches lie ready.  The level is only as good as the probes: `Surrogate` learns by
+how much it is wrong and where.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from advisor.model.trial import Config
 from advisor.tuning.cost import Cost
 
 NEAR_BEST = 0.97
-"""The least workers that are predicted to come this near the best are tried first."""
-RULE_OF_THUMB_WORKERS = 4
+"""What comes this near the fastest counts as near it."""
+EVENNESS = 4.0
+"""Batches are made far more evenly than the queue of the model has it, as if so many times more of them lay ready."""
+FINE_UP_TO = 8
+"""Workers above it are looked at in steps of an eighth: neighbours hardly differ."""
 
 
 def predicted(config: Config, cost: Cost, cpus: float) -> float | None:
     """Samples per second of one rank, ``None`` while the cost of a sample is not known."""
     if cost.cpu_seconds is None or cost.blocked_seconds is None:
         return None
-    train = cost.step_seconds_per_sample or 0.0
-    make = max(cost.cpu_seconds + cost.blocked_seconds, 1e-9)
+    batch = config.batch_size or 1
+    train = cost.step_seconds(batch)
+    make = batch * max(cost.cpu_seconds + cost.blocked_seconds, 1e-9)
     if config.num_workers == 0:
-        return 1 / (train + make)
-    by_workers = make / config.num_workers
-    by_cpus = cost.cpu_seconds / max(cpus, 1.0)
-    return 1 / max(train, by_workers, by_cpus)
+        return batch / (train + make)
+    take = max(train + batch * (cost.loop_seconds_per_sample or 0.0), 1e-9)
+    by_cpus = batch * cost.cpu_seconds / max(cpus, 1.0)
+    feed = max(make / config.num_workers, by_cpus)
+    ready = EVENNESS * config.num_workers * (config.prefetch_factor or 1)
+    return batch * (1 - _empty(take / feed, ready)) / take
 
 
-def worker_candidates(cost: Cost, cpus: float, most: int) -> tuple[int, ...]:
-    """Numbers of workers worth a trial, the most promising first.
+def _empty(supply: float, ready: float) -> float:
+    """How often nothing is ready, where ``supply`` batches are made while one is trained and ``ready`` may wait.
 
-    The least that is predicted to come near the best, its half and its double, the rule of thumb, and the most.
+    The queue M/M/1/K: https://en.wikipedia.org/wiki/M/M/1_queue
     """
-    rule = min(RULE_OF_THUMB_WORKERS, most)
-    rates = {w: predicted(Config(w, 2 if w else None), cost, cpus) for w in range(most + 1)}
-    known = {w: r for w, r in rates.items() if r is not None}
-    if not known:
-        return _within((rule, *_doubling(most)), most)
-    best = max(known.values())
-    enough = min(w for w, r in known.items() if r >= NEAR_BEST * best)
-    return _within((enough, enough // 2, enough * 2, rule, most), most)
+    if abs(supply - 1) < 1e-6:
+        return 1 / (ready + 1)
+    if supply > 1:
+        lost: float = (1 / supply) ** (ready + 1)
+        return (supply - 1) * lost / (1 - lost)
+    kept: float = supply ** (ready + 1)
+    return (1 - supply) / (1 - kept)
 
 
-def batch_candidates(choices: Sequence[int], today: int) -> tuple[int, ...]:
-    """Micro-batches worth a trial at the best workers: the next smaller and larger, and the largest."""
-    place = choices.index(today)
-    near = (*choices[place + 1 : place + 3], *choices[max(place - 1, 0) : place], choices[-1])
-    return tuple(b for b in dict.fromkeys(near) if b != today)
-
-
-def _doubling(most: int) -> Iterable[int]:
-    workers = 1
-    while workers <= most:
-        yield workers
-        workers *= 2
-
-
-def _within(workers: Iterable[int], most: int) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(w for w in workers if 0 < w <= most))
+def worker_counts(choices: Sequence[int]) -> tuple[int, ...]:
+    """Those of ``choices`` (0, 1, 2 ...) that are told apart by a measurement."""
+    found, most = [0], max(choices)
+    while found[-1] < most:
+        found.append(min(found[-1] + max(1, found[-1] // FINE_UP_TO), most))
+    return tuple(found)

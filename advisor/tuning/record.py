@@ -41,6 +41,8 @@ class Record:
     choice: Choice
     trials: tuple[Trial, ...]
     notes: tuple[str, ...] = ()
+    parts: tuple[Trial, ...] = ()
+    """Of the step alone and the loader alone, from which the headroom is told."""
 
 
 _RECORD: TypeAdapter[Record] = TypeAdapter(Record)
@@ -79,9 +81,9 @@ def _wrong(record: Record) -> str | None:
         return f"schema_version must be {SCHEMA_VERSION} but is {record.schema_version}; run advisor tune --fresh"
     if record.validity_key != validity_key(record.validity):
         return "validity_key does not follow from validity"
-    if len(record.trials) > MOST_TRIALS:
+    if len(record.trials) + len(record.parts) > MOST_TRIALS:
         return f"it holds more than {MOST_TRIALS} trials"
-    for trial in record.trials:
+    for trial in (*record.trials, *record.parts):
         if not _possible(trial.config):
             return f"trial {trial.number}: {trial.config.key()} is not a configuration"
         if not all(math.isfinite(r) and r > 0 for r in trial.measurement.samples_per_second):

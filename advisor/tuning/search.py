@@ -5,22 +5,26 @@ given, and a `Study` keeps what was measured. So it is tested with a simulated m
 its own earlier trials in the study instead of running them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from advisor.model.trial import Space, Trial
 from advisor.tuning.choice import round_of
 from advisor.tuning.comparison import compare
 from advisor.tuning.cost import rate
-from advisor.tuning.headroom import LEAST_WAIT
-from advisor.tuning.prediction import batch_candidates, worker_candidates
-from advisor.tuning.progress import Listen, ignore
+from advisor.tuning.exploring import batches_worth_a_trial, cheaper_one, most_promising
+from advisor.tuning.headroom import LEAST_WAIT, Diagnosis, diagnose, enough
+from advisor.tuning.progress import Listen, Said, ignore
 from advisor.tuning.session import Job, Limits, Run, Session, broken
-from advisor.tuning.space import PREFETCH_FACTORS, violations
+from advisor.tuning.space import violations
 from advisor.tuning.study import Study
 
-WORTH = 0.02
+WORTH = 0.005
+"""A point that promises less than this is not measured."""
+GAIN = 0.02
 """A trial that is better by less than this does not renew the patience."""
+MOST_CHEAPER = 3
+"""Cheaper points that are tried once nothing faster is in sight."""
 MOST_REFUSED = 50
 """Proposals in a row that need no trial (infeasible, or measured often enough) before the space counts as searched."""
 MOST_REPEATS = 2
@@ -38,6 +42,9 @@ class Outcome:
     """Why it ended."""
     reused: int = 0
     """Trials taken over from an interrupted run."""
+    parts: tuple[Trial, ...] = ()
+    """Trials of parts of the job: the step alone, the loader alone."""
+    diagnosis: Diagnosis | None = None
 
 
 def run_search(
@@ -48,67 +55,92 @@ def run_search(
     reused = session.take_over()
     if not session.known(job.baseline):
         session.measure(job.baseline, "baseline")
+    diagnosis = _diagnose(session)
     if limits.diagnose_only:
-        return Outcome(tuple(session.trials), session.space(), "only a diagnosis was asked for", reused)
+        return Outcome(
+            tuple(session.trials),
+            session.space(),
+            "only a diagnosis was asked for",
+            reused,
+            tuple(session.parts),
+            diagnosis,
+        )
     in_comparison = any(round_of(t) is not None for t in session.trials)
-    stopped = "the comparison was resumed" if in_comparison else _look(session)
+    stopped = "the comparison was resumed" if in_comparison else _look(session, diagnosis)
     compare(session)
-    return Outcome(tuple(session.trials), session.space(), stopped, reused)
+    return Outcome(tuple(session.trials), session.space(), stopped, reused, tuple(session.parts), diagnosis)
 
 
-def _look(session: Session) -> str:
-    """Everything between the baseline and the comparison; returns why it ended."""
-    workers_matter = _workers_matter(session)
-    if not workers_matter and len(session.job.batching.choices) == 1:
-        return f"the loop waits less than {LEAST_WAIT:.0%} of its time for data, so a better loader gains nothing"
-    if workers_matter:
-        _probe(session)
+def _diagnose(session: Session) -> Diagnosis:
+    """Measures the parts of the job as it is today and says what holds it up, before anything else is tried."""
+    base = next((t for t in session.trials if t.config == session.job.baseline), None)
+    trained, step = session.job.trained, session.point(0, None, session.job.batching.today)
+    if base is not None and rate(base.measurement) is not None and trained:
+        session.part("cached", step)
+        if enough(diagnose(base, session.parts, trained), base):
+            session.part("cached", step, 2)  # nothing may end here for one disturbed trial
+        elif base.config.num_workers:
+            session.part("loader", base.config)
+        if session.job.accelerated:
+            session.part("copied", step)
+        if session.job.has_unread:
+            session.part("cold", base.config)
+    diagnosis = diagnose(base, session.parts, trained)
+    session.listen(Said(f"headroom: {diagnosis.says}"))
+    return diagnosis
+
+
+def _look(session: Session, diagnosis: Diagnosis) -> str:
+    """Everything between the diagnosis and the comparison; returns why it ended."""
+    today, choices = session.job.batching.today, session.job.batching.choices
+    base = next((t for t in session.trials if t.config == session.job.baseline), None)
+    workers_matter = not enough(diagnosis, base)
+    if not workers_matter and len(choices) == 1:
+        return f"there is less than {LEAST_WAIT:.0%} to be gained from a better loader"
+    if workers_matter or session.job.trained:
+        session.part("loader", session.point(1, 2, today))
     if session.limits.exhaustive:
         return _exhaust(session)
-    _predict(session, workers_matter)
-    return _propose(session, workers_matter)
+    if session.surrogate() is None:
+        return _search_blindly(session)
+    stopped = f"there is less than {LEAST_WAIT:.0%} to be gained from a better loader"
+    if workers_matter:
+        stopped = _explore(session, (today,))
+    if session.job.trained and (sizes := batches_worth_a_trial(session)):
+        stopped = _explore(session, (today, *sizes))
+    return stopped
 
 
-def _workers_matter(session: Session) -> bool:
-    base = next((t for t in session.trials if t.config == session.job.baseline), None)
-    if base is None or rate(base.measurement) is None or not base.measurement.step_seconds:
-        return True
-    share = base.measurement.wait_share
-    return share is None or share >= LEAST_WAIT or (base.config.num_workers > 0 and share >= LEAST_WAIT / 2)
-
-
-def _probe(session: Session) -> None:
-    """None is the cheapest, one tells what a sample costs, a few tell whether it scales."""
-    batch = session.job.batching.today
-    for workers in (0, 1):
+def _search_blindly(session: Session) -> str:
+    """Without the cost of a sample nothing can be predicted: doublings, then what the sampler proposes."""
+    batch, workers = session.job.batching.today, 1
+    session.once(session.point(0, None, batch), "probe")
+    while workers <= max(session.space().choices("num_workers")):
         session.once(session.point(workers, 2, batch), "probe")
-    session.once(session.point(min(4, max(session.space().choices("num_workers"))), 2, batch), "probe")
+        workers *= 2
+    return _propose(session, True)
 
 
-def _predict(session: Session, workers_matter: bool) -> None:
-    batch = session.job.batching.today
-    if workers_matter:
-        most, cpus = max(session.space().choices("num_workers")), session.job.resources.cpus or 1.0
-        for workers in worker_candidates(session.cost(), cpus, most):
-            session.once(session.point(workers, 2, batch), "model")
-    config = session.incumbent()
-    for size in batch_candidates(session.job.batching.choices, batch):
-        session.once(session.point(config.num_workers, config.prefetch_factor, size), "model")
-    if workers_matter:
-        _around(session)
+def _explore(session: Session, batches: Sequence[int]) -> str:
+    """Measures what promises most after all that is known, until nothing promises enough; then what is cheaper."""
+    cheaper, without_gain = 0, 0
+    while (stop := session.full() or broken(session.trials, 1)) is None:
+        config, promised = most_promising(session, batches)
+        if cheaper or promised < WORTH or without_gain >= session.limits.patience:
+            config = cheaper_one(session, batches) if cheaper < MOST_CHEAPER else None
+            cheaper += 1
+        if config is None:
+            return _satisfied(without_gain, session.limits.patience)
+        best = max(session.speeds().values(), default=0.0)
+        trial = session.measure(config, "cheaper" if cheaper else "model")
+        without_gain = 0 if (rate(trial.measurement) or 0.0) > best * (1 + GAIN) else without_gain + 1
+    return stop
 
 
-def _around(session: Session) -> None:
-    """The neighbours of the incumbent: what is cheaper may do as well, what is larger may do better."""
-    config = session.incumbent()
-    if config.num_workers == 0:
-        return
-    workers, prefetch, batch = config.num_workers, config.prefetch_factor or 1, session.batch_of(config)
-    most = max(session.space().choices("num_workers"))
-    step = max(1, workers // 4)
-    for near, ahead in ((workers, prefetch // 2), (workers - step, prefetch), (workers, prefetch * 2)):
-        if near >= 1 and ahead in PREFETCH_FACTORS:
-            session.once(session.point(min(near, most), ahead, batch), "neighbour")
+def _satisfied(without_gain: int, patience: int) -> str:
+    if without_gain >= patience:
+        return f"{without_gain} trials in a row gained less than {GAIN:.0%}"
+    return f"no point left promised more than {WORTH:.1%}"
 
 
 def _propose(session: Session, workers_matter: bool) -> str:
@@ -134,11 +166,11 @@ def _out_of_patience(session: Session) -> str | None:
     without_gain, best = 0, 0.0
     for trial in session.trials:
         value = rate(trial.measurement) or 0.0
-        without_gain = 0 if value > best * (1 + WORTH) else without_gain + (trial.origin in PROPOSED)
+        without_gain = 0 if value > best * (1 + GAIN) else without_gain + (trial.origin in PROPOSED)
         best = max(best, value)
     if without_gain < session.limits.patience:
         return None
-    return f"{without_gain} proposals in a row gained less than {WORTH:.0%}"
+    return f"{without_gain} proposals in a row gained less than {GAIN:.0%}"
 
 
 def _exhaust(session: Session) -> str:

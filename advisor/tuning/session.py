@@ -1,17 +1,19 @@
 """The state of a search: what was measured, what it cost, what is left of the budget."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import median
 
-from advisor.model.trial import Config, Measurement, Space, Trial
+from advisor.model.trial import Config, Measurement, Part, Space, Trial
 from advisor.tuning.batching import Batching, candidate
 from advisor.tuning.choice import preference
 from advisor.tuning.cost import Cost, learn, rate
-from advisor.tuning.prediction import NEAR_BEST
+from advisor.tuning.prediction import NEAR_BEST, predicted
 from advisor.tuning.progress import Ended, Listen, Started, ignore
 from advisor.tuning.space import Resources, hopeless, space, violations
 from advisor.tuning.study import Study
+from advisor.tuning.surrogate import Surrogate
 
 COMPARISON_SHARE, MOST_COMPARISON_SHARE = 0.35, 0.55
 """Of the budget: what the interleaved comparison is to get, and what it may get where trials are slow."""
@@ -24,7 +26,9 @@ BROKEN = frozenset({"user-error", "killed", "timed-out"})
 LEAST_ROUNDS = 3
 """Of the comparison."""
 
-Run = Callable[[Config], Measurement]
+Run = Callable[[Config, Part, int], Measurement]
+"""Measures a part of the job with a configuration, in so many windows."""
+WINDOWS, FINAL_WINDOWS = 3, 1
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class Limits:
     """When to stop."""
 
     budget_seconds: float = 300.0
-    patience: int = 4
+    patience: int = 6
     """Trials in a row without a gain worth having."""
     max_trials: int = 40
     exhaustive: bool = False
@@ -49,6 +53,12 @@ class Job:
     resources: Resources
     pin_memory: bool = False
     """Of the configurations tried: whether there is an accelerator to copy to."""
+    accelerated: bool = False
+    """Whether the step runs on an accelerator, to which batches are copied."""
+    has_unread: bool = False
+    """Whether the data set is large enough for samples that no trial has read."""
+    trained: bool = False
+    """Whether a step follows each batch, so that there is a speed that no loader can exceed."""
 
 
 @dataclass
@@ -62,6 +72,9 @@ class Session:
     clock: Callable[[], float]
     listen: Listen = ignore
     trials: list[Trial] = field(default_factory=list)
+    """Of the whole loop."""
+    parts: list[Trial] = field(default_factory=list)
+    """Of a part of it."""
     durations: list[float] = field(default_factory=list)
     spent: float = 0.0
     """Seconds of earlier runs of this search."""
@@ -70,12 +83,12 @@ class Session:
     def take_over(self) -> int:
         """Takes over the trials of an interrupted run."""
         for kept in self.study.kept():
-            self.trials.append(kept.trial)
+            self._keep(kept.trial)
             self.spent += kept.seconds
             self._note(kept.trial, kept.seconds)
             self.listen(Ended(kept.trial, reused=True))
         self.started = self.clock()
-        return len(self.trials)
+        return len(self.trials) + len(self.parts)
 
     def left(self) -> float:
         """Seconds of the budget that are left."""
@@ -83,7 +96,7 @@ class Session:
 
     def cost(self) -> Cost:
         """What the trials so far say of a sample."""
-        return learn(self.trials)
+        return learn([*self.trials, *self.parts])
 
     def space(self) -> Space:
         """Where to look, after what the trials so far say."""
@@ -99,10 +112,30 @@ class Session:
 
     def incumbent(self) -> Config:
         """What would be chosen now: the preferred one that comes near the fastest."""
-        good = self.good()
-        best = max((rate(t.measurement) or 0.0 for t in good), default=0.0)
-        near = [t.config for t in good if (rate(t.measurement) or 0.0) >= NEAR_BEST * best]
-        return min(near, key=lambda c: preference(c, self.cost(), self.job.baseline), default=self.job.baseline)
+        speeds = self.speeds()
+        best = max(speeds.values(), default=0.0)
+        near = [config for config, speed in speeds.items() if speed >= NEAR_BEST * best]
+        return min(near, key=self.preference, default=self.job.baseline)
+
+    def preference(self, config: Config) -> tuple[bool, float, int, int, int, bool]:
+        """Sorts first what is to be preferred at the same speed."""
+        return preference(config, self.cost(), self.job.baseline)
+
+    def surrogate(self) -> Surrogate | None:
+        """What to expect of any point, ``None`` while the cost of a sample is not known."""
+        cost, cpus = self.cost(), self.job.resources.cpus or 1.0
+        if predicted(self.job.baseline, cost, cpus) is None:
+            return None
+        measured = [(t.config, rate(t.measurement) or 0.0) for t in self.good()]
+        return Surrogate(lambda config: math.log(predicted(config, cost, cpus) or 1e-9), measured)
+
+    def speeds(self) -> dict[Config, float]:
+        """What the configurations that ran give, each seen in the light of its neighbours if that can be."""
+        found = {t.config: rate(t.measurement) or 0.0 for t in self.good()}
+        surrogate = self.surrogate()
+        if surrogate is not None:
+            found = {config: math.exp(surrogate.expected(config)[0]) for config in found}
+        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0].key())))
 
     def good(self) -> list[Trial]:
         """The trials that ran well."""
@@ -133,24 +166,46 @@ class Session:
     def impossible(self, config: Config) -> str | None:
         """Why ``config`` cannot work, if that is known."""
         short = [name for name, excess in violations(config, self.job.resources, self.cost()).items() if excess > 0]
-        return f"not enough {' and '.join(short)}" if short else hopeless(config, self.trials)
+        return f"not enough {' and '.join(short)}" if short else hopeless(config, [*self.trials, *self.parts])
 
-    def measure(self, config: Config, origin: str, number: int | None = None) -> Trial:
+    def measure(
+        self, config: Config, origin: str, number: int | None = None, part: Part = "loop", windows: int = WINDOWS
+    ) -> Trial:
         """Runs one trial and tells the study, whatever comes of it."""
         number = self.study.begin(config, origin) if number is None else number
         self.listen(Started(number, config, origin))
         began = self.clock()
-        trial = Trial(number, config, self.run(config), origin)
+        trial = Trial(number, config, self.run(config, part, windows), origin, part)
         seconds = self.clock() - began
         needs = violations(config, self.job.resources, self.cost())
         self.study.finish(trial, seconds, needs)
-        self.trials.append(trial)
+        self._keep(trial)
         self._note(trial, seconds)
         self.listen(Ended(trial))
         return trial
 
+    def part(self, part: Part, config: Config, times: int = 1) -> float | None:
+        """The speed of a part of the job, the best of so many trials; ``None`` when it cannot be told.
+
+        Disturbances only ever slow a part down, so the best is nearest the truth.
+        """
+        while len(self._tried(part, config)) < times and not (self.full() or self.impossible(config)):
+            self.measure(config, part, part=part)
+        return max((speed for t in self._tried(part, config) if (speed := rate(t.measurement))), default=None)
+
+    def _tried(self, part: Part, config: Config) -> list[Trial]:
+        return [t for t in self.parts if t.part == part and t.config == config]
+
+    def ceiling(self, batch: int) -> float | None:
+        """What the step alone gives with a micro-batch, as far as it was measured: no loader makes a loop faster."""
+        config = self.point(0, None, batch)
+        return max((speed for t in self._tried("cached", config) if (speed := rate(t.measurement))), default=None)
+
+    def _keep(self, trial: Trial) -> None:
+        (self.trials if trial.part == "loop" else self.parts).append(trial)
+
     def _note(self, trial: Trial, seconds: float) -> None:
-        if rate(trial.measurement) is not None:
+        if trial.part == "loop" and rate(trial.measurement) is not None:
             self.durations.append(seconds)
 
     def once(self, config: Config, origin: str) -> None:

@@ -64,10 +64,11 @@ def worker_bound(resources: Resources, cost: Cost, batch_size: int) -> tuple[int
 
 
 def _cpu_bound(cpus: float, whole: int, cost: Cost) -> tuple[int, str]:
+    if cost.cpu_seconds is None or cost.blocked_seconds is None:
+        return whole, f"CPUs of one rank ({cpus:g})"
     if not cost.waits():
-        return whole, f"CPUs of one rank ({cpus:g}); a sample is mostly CPU work"
-    assert cost.cpu_seconds is not None
-    assert cost.blocked_seconds is not None
+        useful = math.floor(cpus * (1 + cost.blocked_seconds / max(cost.cpu_seconds, 1e-9)))
+        return max(whole, useful), f"CPUs of one rank ({cpus:g}); a sample is mostly CPU work"
     cap = max(WAITING_WORKERS_PER_CPU * whole, WAITING_WORKERS)
     waiting = f"a sample waits {_milliseconds(cost.blocked_seconds)} for {_milliseconds(cost.cpu_seconds)} of CPU time"
     if cost.cpu_seconds <= 0:

@@ -22,7 +22,7 @@ from typing import Any
 
 import advisor
 from advisor.errors import WorkloadError
-from advisor.model.trial import Config, Measurement
+from advisor.model.trial import Config, Measurement, Part
 from advisor.tuning.outcome import Ending, classify, ending_from, measurement_from
 from advisor.tuning.processes import TEMPORARY, orphans_ended
 
@@ -73,8 +73,8 @@ class TrialRequest:
     """Seconds that stand in for a training step of one micro-batch when the workload has none."""
     slice_index: int = 0
     """Which part of the seeded permutation of the data set is read."""
-    mode: str = "train"
-    """``train``, or ``loader``: the loader alone even if the workload has a step."""
+    part: Part = "loop"
+    """What of the job is run: see `Part`."""
     memory_limit_bytes: int | None = None
     """The trial is stopped when its processes together need more; ``None``: most of what is available."""
 

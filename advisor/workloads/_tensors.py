@@ -28,6 +28,19 @@ def _parts(batch: Any) -> Any:
     return ()
 
 
+def on_device(batch: Any, device: str) -> Any:
+    """``batch`` with its tensors on ``device``, as far as its containers can be rebuilt; else as it is."""
+    if hasattr(batch, "nbytes") and hasattr(batch, "to"):
+        return batch.to(device)
+    if type(batch) is dict:
+        return {key: on_device(value, device) for key, value in batch.items()}
+    if type(batch) in (list, tuple):
+        return type(batch)(on_device(value, device) for value in batch)
+    if isinstance(batch, tuple) and hasattr(batch, "_make"):
+        return type(batch)._make(on_device(value, device) for value in batch)
+    return batch
+
+
 def bytes_of(batch: Any) -> int:
     """Bytes of all tensors in ``batch``."""
     return sum(int(tensor.nbytes) for tensor in tensors_of(batch))

@@ -16,6 +16,7 @@ from advisor.derived.budget import Budget
 from advisor.errors import Interrupted
 from advisor.model.finding import Finding, Position, Report, Severity
 from advisor.model.trial import Config, Measurement
+from advisor.model.trial import Part as Piece
 from advisor.tuning.batching import Declared, batching
 from advisor.tuning.record import Record, parse_record, record_text
 from advisor.tuning.session import Limits
@@ -26,7 +27,7 @@ DESCRIBED = Described("made/up.py:factory", Declared(batch_size=32), 0, {"datase
 ASKED = Asked(ranks=1, global_batch=None, limits=Limits())
 
 
-def sleepy(config: Config) -> Measurement:
+def sleepy(config: Config, part: Piece = "loop", windows: int = 3) -> Measurement:
     """Two milliseconds of waiting a sample, hardly any CPU time."""
     rate = max(config.num_workers, 1) * 490.0
     notes = {"cpu_seconds_per_sample": 30e-6, "blocked_seconds_per_sample": 2e-3}
@@ -88,7 +89,7 @@ def test_a_record_without_a_successful_trial_is_not_used_again(tmp_path: Path) -
         parts(),
         Resources(),
         tmp_path / "studies",
-        lambda config: Measurement("user-error", message="boom"),
+        lambda config, part, windows: Measurement("user-error", message="boom"),
         io.StringIO(),
     )
     (tmp_path / "tuning.json").write_text(record_text(record))
@@ -121,7 +122,7 @@ def test_an_unwritten_search_is_resumed_without_measuring(tmp_path: Path) -> Non
 def test_a_signal_stops_in_order_and_the_same_command_resumes(tmp_path: Path, number: signal.Signals) -> None:
     runs = []
 
-    def interrupted(config: Config) -> Measurement:
+    def interrupted(config: Config, part: Piece, windows: int) -> Measurement:
         runs.append(config)
         if len(runs) == 4:
             try:
@@ -138,7 +139,8 @@ def test_a_signal_stops_in_order_and_the_same_command_resumes(tmp_path: Path, nu
     stream = io.StringIO()
     record = searched(tmp_path, stream=stream)
     assert stream.getvalue().count("kept from an earlier run") == 3
-    assert [t.config for t in record.trials[:3]] == runs[:3]
+    run = sorted([*record.trials, *record.parts], key=lambda trial: trial.number)
+    assert [t.config for t in run[:3]] == runs[:3]
 
 
 @pytest.mark.parametrize(
@@ -214,7 +216,7 @@ def test_control_characters_of_a_workload_do_not_reach_the_terminal(tmp_path: Pa
         parts(),
         Resources(),
         tmp_path,
-        lambda config: Measurement("user-error", message="\x1b[31mred\nline"),
+        lambda config, part, windows: Measurement("user-error", message="\x1b[31mred\nline"),
         io.StringIO(),
     )
     text = _summary.text(record, None, None)

@@ -1,26 +1,85 @@
-"""What the baseline alone tells."""
+"""What holds a loop up, told from its parts before any search."""
 
 import pytest
 
-from advisor.model.trial import Measurement
-from advisor.tuning.headroom import headroom
+from advisor.model.trial import Config, Measurement, Part, Trial
+from advisor.tuning.headroom import diagnose, enough, unpaired_ratio
+
+ALONE, WORKERS = Config(0, None, 32), Config(4, 2, 32)
+CPU, WAITS = (
+    {"cpu_seconds_per_sample": 9e-3, "blocked_seconds_per_sample": 1e-3},
+    {
+        "cpu_seconds_per_sample": 1e-4,
+        "blocked_seconds_per_sample": 1e-2,
+    },
+)
 
 
-def ran(wait: float | None) -> Measurement:
-    return Measurement("ok", samples_per_second=(1.0,), wait_share=wait, step_seconds=(0.1,))
+def ran(rate: float, part: Part = "loop", config: Config = WORKERS, wait: float | None = 0.5, **notes: float) -> Trial:
+    rates = (rate * 0.999, rate, rate * 1.001)
+    measured = Measurement("ok", samples_per_second=rates, wait_share=wait, step_seconds=(0.1,), notes=notes)
+    return Trial(0, config, measured, part=part)
+
+
+def step(rate: float, part: Part = "cached") -> Trial:
+    return ran(rate, part, ALONE)
 
 
 @pytest.mark.parametrize(
-    ("measurement", "trained", "said"),
+    ("parts", "verdict", "said"),
     [
-        pytest.param(ran(0.5), True, "waits 50% of its time for data: a better loader gains at most +100%", id="half"),
-        pytest.param(ran(0.01), True, "waits 1.0% of its time for data: a better loader gains nothing", id="hardly"),
-        pytest.param(ran(1.0), True, "the loop did nothing but wait for data", id="all"),
-        pytest.param(ran(0.99), False, "the loader was measured alone", id="no-training-step"),
-        pytest.param(ran(None), True, "the loader was measured alone", id="not-told"),
-        pytest.param(Measurement("killed"), True, "the baseline could not be measured: killed", id="killed"),
+        pytest.param([step(101)], "compute", "better loader gains nothing", id="the-step-is-no-faster"),
+        pytest.param([step(200), ran(110, "loader", **CPU)], "CPU preprocessing", "9 ms of CPU time", id="cpu"),
+        pytest.param([step(200), ran(110, "loader", **WAITS)], "storage", "10 ms of waiting", id="waiting"),
+        pytest.param([step(200), step(120, "copied")], "copy", "pin memory", id="the-copy"),
+        pytest.param([step(200), ran(900, "loader", **CPU)], "interference", "4.5 times", id="interference"),
+        pytest.param(
+            [step(200), ran(210, "loader", **CPU), ran(90, "cold")], "storage", "read before", id="only-warm-is-fast"
+        ),
+        pytest.param([step(200)], "unknown", "not told", id="no-loader-measured"),
+        pytest.param([step(200), ran(900, "loader", ALONE, **CPU)], "CPU preprocessing", "", id="other-workers"),
+    ],
+)
+def test_the_parts_tell_what_holds_the_loop_up(parts: list[Trial], verdict: str, said: str) -> None:
+    diagnosis = diagnose(ran(100), parts, trained=True)
+    assert diagnosis.verdict == verdict
+    assert said in diagnosis.says
+    assert diagnosis.most is not None
+    assert "95 % interval" in diagnosis.says
+
+
+def test_a_few_slow_samples_are_told_from_interference() -> None:
+    loop = ran(100, step_p99_over_median=9.0)
+    assert diagnose(loop, [step(200), ran(900, "loader", **CPU)], trained=True).verdict == "tail samples"
+
+
+@pytest.mark.parametrize(
+    ("baseline", "trained", "said"),
+    [
+        pytest.param(ran(1), True, "at most +100%", id="half"),
+        pytest.param(ran(1, wait=0.01), True, "waits 1.0% of its time for data: a better", id="hardly"),
+        pytest.param(ran(1, wait=1.0), True, "the loop did nothing but wait for data", id="all"),
+        pytest.param(ran(1), False, "the loader was measured alone", id="no-training-step"),
+        pytest.param(ran(1, wait=None), True, "the loader was measured alone", id="not-told"),
+        pytest.param(Trial(0, ALONE, Measurement("killed")), True, "could not be measured: killed", id="killed"),
         pytest.param(None, True, "the baseline was not measured", id="never-run"),
     ],
 )
-def test_the_headroom_is_told_in_one_sentence(measurement: Measurement | None, trained: bool, said: str) -> None:
-    assert said in headroom(measurement, trained)
+def test_without_the_step_alone_waiting_tells_what_it_can(baseline: Trial | None, trained: bool, said: str) -> None:
+    diagnosis = diagnose(baseline, [], trained)
+    assert said in diagnosis.says
+    assert diagnosis.most is None
+
+
+def test_a_loop_that_waits_is_searched_even_if_its_step_seems_no_faster() -> None:
+    for wait, done in ((0.01, True), (0.5, False)):
+        loop = ran(100, wait=wait)
+        assert enough(diagnose(loop, [step(101)], trained=True), loop) is done
+
+
+def test_windows_of_two_trials_give_an_interval() -> None:
+    ratio = unpaired_ratio((99.0, 100.0, 101.0), (49.5, 50.0, 50.5))
+    assert ratio.value == pytest.approx(2.0)
+    assert ratio.excludes_one()
+    assert unpaired_ratio((100.0,), (50.0, 51.0)).low is None
+    assert unpaired_ratio((100.0, 100.0), (50.0, 50.0)).low == pytest.approx(2.0)

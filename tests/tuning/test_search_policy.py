@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from advisor.model.trial import Config, Measurement, Outcome
+from advisor.model.trial import Config, Measurement, Outcome, Part
 from advisor.tuning.batching import Declared, baseline, batching
 from advisor.tuning.choice import Choice, choose
 from advisor.tuning.progress import Ended, Event
@@ -36,35 +36,52 @@ class Machine:
     now: float = 0.0
     seconds_per_trial: float = TRIAL_SECONDS
     runs: list[Config] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
     dice: Random = field(default_factory=lambda: Random(7))
     interrupt_at: int | None = None
 
     def clock(self) -> float:
         return self.now
 
-    def __call__(self, config: Config) -> Measurement:
+    def __call__(self, config: Config, part: Part = "loop", windows: int = 3) -> Measurement:
         if self.interrupt_at is not None and len(self.runs) >= self.interrupt_at:
             raise KeyboardInterrupt
         self.runs.append(config)
+        self.parts.append(part)
         self.now += self.seconds_per_trial
         outcome = self.outcome(config)
         if outcome != "ok":
             return Measurement(outcome, message=f"simulated {outcome}")
-        seconds = self.seconds(config)
-        rates = tuple(self._noisy(1 / seconds) for _ in range(6))
+        seconds = self.seconds(config, part)
+        rates = tuple(self._noisy(1 / seconds) for _ in range(windows))
         batch = config.batch_size or 1
-        wait = max(0.0, seconds - self.step) / seconds if self.step else None
+        step = self.step if part != "loader" else 0.0
+        wait = max(0.0, seconds - step) / seconds if step else None
         return Measurement(
             "ok",
             samples_per_second=rates,
             wait_share=wait,
-            step_seconds=(seconds * batch,) if self.step else (),
+            step_seconds=(seconds * batch,) if step else (),
             batch_bytes=64 * batch,
-            notes={"cpu_seconds_per_sample": self.cpu, "blocked_seconds_per_sample": self.blocked},
+            notes=self.notes(part),
         )
 
-    def seconds(self, config: Config) -> float:
+    def notes(self, part: Part) -> dict[str, float | int | str]:
+        """What a trial tells of a sample; nothing when none was loaded."""
+        if part == "cached":
+            return {}
+        return {"cpu_seconds_per_sample": self.cpu, "blocked_seconds_per_sample": self.blocked}
+
+    def loops(self) -> list[Config]:
+        """What was measured as a whole."""
+        return [config for config, part in zip(self.runs, self.parts, strict=True) if part == "loop"]
+
+    def seconds(self, config: Config, part: Part = "loop") -> float:
         """Seconds per sample."""
+        if part == "cached":
+            return self.step
+        if part == "loader":
+            return self.seconds(config) if self.step == 0.0 else replace(self, step=0.0).seconds(config)
         if config.num_workers == 0:
             return self.step + self.cpu + self.blocked
         by_workers = (self.cpu + self.blocked) / config.num_workers
@@ -86,7 +103,7 @@ def search(
     declared = declared or Declared(batch_size=32)
     cut = batching(declared, 1, None)
     base = baseline(declared, cut)
-    job = Job(base, cut, resources or Resources(cpus=machine.cpus))
+    job = Job(base, cut, resources or Resources(cpus=machine.cpus), trained=machine.step > 0)
     with open_study(folder, "key", cut.choices) as study:
         listen = (events if events is not None else []).append
         result = run_search(job, Limits(**limits), study, machine, machine.clock, listen)  # type: ignore[arg-type]
@@ -153,8 +170,9 @@ def test_a_flat_and_noisy_landscape_has_nothing_to_gain(tmp_path: Path, seed: in
 def test_a_loop_that_never_waits_is_measured_once(tmp_path: Path) -> None:
     machine = Machine(cpu=1e-6, step=1e-3)
     result, choice, base = search(machine, tmp_path)
-    assert machine.runs == [base]
-    assert "better loader gains nothing" in result.stopped
+    assert machine.loops() == [base]
+    assert machine.parts == ["loop", "cached", "cached"]  # the second confirms the first
+    assert "less than 3% to be gained from a better loader" in result.stopped
     assert choice.config == base
 
 
@@ -263,7 +281,8 @@ def test_an_interrupted_search_resumes_where_it_was(tmp_path: Path, after: int) 
     events: list[Event] = []
     result, choice, base = search(resumed, tmp_path, events=events)
     assert result.reused == after
-    assert [t.config for t in result.trials[:after]] == stopped.runs
+    run = sorted([*result.trials, *result.parts], key=lambda trial: trial.number)
+    assert [t.config for t in run[:after]] == stopped.runs
     assert sum(isinstance(e, Ended) and e.reused for e in events) == after
     # The baseline runs again only in the comparison.
     assert [t.origin for t in result.trials if t.config == base].count("baseline") == 1

@@ -6,7 +6,7 @@ from advisor.errors import InputError
 from advisor.model.trial import Config, Measurement, Outcome, Trial
 from advisor.tuning.batching import Declared, baseline, batching, divisors
 from advisor.tuning.cost import Cost, learn
-from advisor.tuning.prediction import batch_candidates, predicted, worker_candidates
+from advisor.tuning.prediction import predicted, worker_counts
 from advisor.tuning.space import Resources, hopeless, space, violations, worker_bound
 
 GIB = 1024**3
@@ -88,25 +88,51 @@ def test_the_cost_is_learnt_from_the_trial_with_fewest_workers() -> None:
     assert cost.batch_bytes_per_sample == 100
 
 
+def test_a_step_costs_what_kept_batches_show() -> None:
+    """10 ms whatever the batch, and 1 ms for each sample."""
+
+    def kept(batch: int) -> Trial:
+        measured = Measurement("ok", samples_per_second=(batch / (10e-3 + batch * 1e-3),))
+        return Trial(0, Config(batch_size=batch), measured, part="cached")
+
+    assert learn([kept(8)]).step_seconds(16) == pytest.approx(36e-3)
+    cost = learn([kept(8), kept(64)])
+    assert cost.step_seconds(16) == pytest.approx(26e-3)
+    assert cost.fixed_step_seconds == pytest.approx(10e-3)
+
+
 def test_unknown_cost_predicts_nothing() -> None:
     assert predicted(Config(4, 2, 32), Cost(), 4.0) is None
-    assert worker_candidates(Cost(), 4.0, 6) == (4, 1, 2)
 
 
 @pytest.mark.parametrize(
-    ("cost", "cpus", "most", "first"),
-    [(BUSY, 8.0, 8, 8), (SLEEPY, 2.0, 32, 32), (Cost(1e-3, 0.0, None, 1e-3), 8.0, 8, 1)],
-    ids=["cpu-bound", "sleepy", "slow-step-fed-by-one"],
+    ("cost", "cpus", "workers", "samples_per_second"),
+    [
+        pytest.param(Cost(1e-3, 0.0, None, 1e-3), 8.0, 0, 500, id="one-after-the-other"),
+        pytest.param(Cost(1e-3, 0.0), 8.0, 4, 4000, id="each-worker-adds"),
+        pytest.param(Cost(1e-3, 0.0), 8.0, 16, 8000, id="cpus-used-up"),
+        pytest.param(Cost(1e-5, 2e-3), 2.0, 16, 16 / 2.01e-3, id="waiting-takes-no-cpu"),
+        pytest.param(Cost(1e-3, 0.0, None, 1e-3), 8.0, 8, 1000, id="the-step-sets-the-pace"),
+        pytest.param(Cost(1e-3, 0.0, None, 1e-3, loop_seconds_per_sample=1e-3), 8.0, 8, 500, id="so-does-taking-out"),
+    ],
 )
-def test_the_least_workers_that_are_predicted_to_do_come_first(cost: Cost, cpus: float, most: int, first: int) -> None:
-    candidates = worker_candidates(cost, cpus, most)
-    assert candidates[0] == first
-    assert all(1 <= w <= most for w in candidates)
+def test_the_slowest_part_sets_the_pace(cost: Cost, cpus: float, workers: int, samples_per_second: float) -> None:
+    expected = predicted(Config(workers, 2 if workers else None, 32), cost, cpus)
+    assert expected == pytest.approx(samples_per_second, rel=0.02)
 
 
-def test_micro_batches_near_todays_are_candidates() -> None:
-    assert batch_candidates((8, 16, 32, 64, 128, 256), 32) == (64, 128, 16, 256)
-    assert batch_candidates((32,), 32) == ()
+def test_more_ready_batches_even_out_what_is_just_fast_enough() -> None:
+    cost = Cost(1e-3, 0.0, None, 0.5e-3)
+    speeds = [predicted(Config(2, prefetch, 32), cost, 8.0) or 0.0 for prefetch in (1, 2, 4, 8)]
+    assert speeds == sorted(speeds)
+    assert speeds[0] < 0.95 * speeds[-1] < 2000
+
+
+def test_many_workers_are_looked_at_in_steps() -> None:
+    assert worker_counts(range(13)) == tuple(range(13))
+    counts = worker_counts(range(257))
+    assert counts[-1] == 256
+    assert len(counts) < 50
 
 
 @pytest.mark.parametrize("number", [1, 2, 12, 97, 1024])

@@ -104,7 +104,7 @@ def test_a_step_time_stands_in_for_training_unless_the_loader_alone_is_asked_for
     emulated = trial("Samples", step_time=0.01)
     assert min(emulated.step_seconds) >= 0.01
     assert emulated.wait_share is not None
-    assert trial("training", mode="loader").step_seconds == ()
+    assert trial("training", part="loader").step_seconds == ()
 
 
 def test_batches_of_the_data_set_itself_are_counted_by_their_samples() -> None:

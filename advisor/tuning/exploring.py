@@ -1,0 +1,131 @@
+"""Which point to measure next, after all that is known. Only the step alone is measured from here."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from advisor.model.trial import Config
+from advisor.tuning.prediction import worker_counts
+from advisor.tuning.session import Session
+from advisor.tuning.space import PREFETCH_FACTORS
+from advisor.tuning.surrogate import improvement
+
+AS_FAST = 0.01
+"""A cheaper point that is expected to lose no more than this is worth a trial."""
+SIZE_GAIN = 0.03
+"""A micro-batch whose step is faster by less is not worth a change."""
+REACHED, REPEATS = 0.03, 1
+"""What is left below a ceiling that counts as reached, and how often it is then measured again."""
+GROWTH, MOST_SIZES = 1.5, 2
+"""From one micro-batch to the next that is tried, and how many are tried in the loop."""
+ENOUGH = 0.9
+"""Of the speed of the step alone: a loop below it is held up by its loader."""
+
+
+def most_promising(session: Session, batches: Sequence[int]) -> tuple[Config | None, float]:
+    """The point from which most is expected beyond the best so far, and how much, as a share."""
+    surrogate = session.surrogate()
+    if surrogate is None:
+        return None, 0.0
+    best = max((math.log(speed) for speed in session.speeds().values()), default=-math.inf)
+    found: tuple[Config | None, float] = None, 0.0
+    room = {batch: _room(session, batch, best) for batch in batches}
+    for config in _untried(session, batches):
+        gain = improvement(surrogate.expected(config), best) if math.isfinite(best) else math.inf
+        gain = min(gain, room[session.batch_of(config)])
+        if gain > found[1]:
+            found = config, gain
+    return found
+
+
+def _room(session: Session, batch: int, best: float) -> float:
+    """The most, as a logarithm, by which any loader can exceed ``best`` with this micro-batch.
+
+    A ceiling that is reached is measured anew, as a disturbed one would end the search too early.
+    """
+    ceiling = session.ceiling(batch)
+    if ceiling is not None and math.log(ceiling) - best < REACHED:
+        ceiling = _speed(session, batch, 1 + REPEATS)
+    return math.inf if ceiling is None else math.log(ceiling) - best
+
+
+def cheaper_one(session: Session, batches: Sequence[int]) -> Config | None:
+    """A point that is preferable to what would be chosen now, and expected to be as fast."""
+    surrogate, speeds = session.surrogate(), session.speeds()
+    if surrogate is None or not speeds:
+        return None
+    least, chosen = math.log(max(speeds.values())) - AS_FAST, session.preference(session.incumbent())
+    near = [c for c in _untried(session, batches) if surrogate.expected(c)[0] >= least]
+    return min((c for c in near if session.preference(c) < chosen), key=session.preference, default=None)
+
+
+def _untried(session: Session, batches: Sequence[int]) -> Iterator[Config]:
+    tried = {trial.config for trial in session.trials}
+    most = _most_that_may_run(session)
+    for workers in worker_counts(session.space().choices("num_workers")):
+        if workers > most:
+            return
+        for prefetch in PREFETCH_FACTORS if workers else (None,):
+            for batch in batches:
+                config = session.point(workers, prefetch, batch)
+                if config not in tried and not session.impossible(config):
+                    yield config
+
+
+def _most_that_may_run(session: Session) -> float:
+    """Half-way from the most workers that ran well to the least beyond them that failed, whatever they failed of."""
+    well = max((t.config.num_workers for t in [*session.good(), *session.parts]), default=0)
+    failed = [t.config.num_workers for t in session.trials if t.measurement.outcome != "ok"]
+    least = min((workers for workers in failed if workers > well), default=None)
+    return math.inf if least is None else (well + least) // 2
+
+
+def batches_worth_a_trial(session: Session) -> tuple[int, ...]:
+    """Micro-batches with which the loop may gain; the step alone is measured with them, on a batch that is kept.
+
+    Upwards from today's, half as large again at least each time, until the step alone gains nothing.  A loop that its
+    loader holds up may gain by larger ones all the same, as the loop takes fewer of them.
+    """
+    today, speeds = session.job.batching.today, _steps_alone(session)
+    if today not in speeds:
+        return ()
+    best = max(speeds.values())
+    wanted = [size for size, speed in speeds.items() if speed >= best * (1 - SIZE_GAIN)][: MOST_SIZES + 1]
+    loop = max(session.speeds().values(), default=0.0)
+    if loop >= ENOUGH * speeds[today]:
+        wanted = wanted if best >= speeds[today] * (1 + SIZE_GAIN) else []
+    else:
+        wanted += _smaller(session, loop)
+    return tuple(size for size in wanted if size != today)[: MOST_SIZES + 1]
+
+
+def _smaller(session: Session, loop: float) -> list[int]:
+    """The next smaller micro-batch, if its step alone is faster than the loop: in smaller ones samples wait less."""
+    size = max((b for b in session.job.batching.choices if b * GROWTH <= session.job.batching.today), default=None)
+    speed = _speed(session, size) if size is not None else None
+    return [size] if size is not None and speed is not None and speed > loop else []
+
+
+def _steps_alone(session: Session) -> dict[int, float]:
+    """The speed of the step alone by micro-batch."""
+    today = session.job.batching.today
+    alone = session.part("cached", session.point(0, None, today))
+    if alone is None:
+        return {}
+    speeds, best, last = {today: alone}, alone, today
+    for size in session.job.batching.choices:
+        if size < GROWTH * last:
+            continue
+        speed = _speed(session, size)
+        if speed is not None and speed < best * (1 + SIZE_GAIN):
+            speed = _speed(session, size, 2)
+        if speed is None:
+            break
+        speeds[size], last = speed, size
+        if speed < best * (1 + SIZE_GAIN) and size >= 2 * today:
+            break
+        best = max(best, speed)
+    return speeds
+
+
+def _speed(session: Session, batch: int, times: int = 1) -> float | None:
+    return session.part("cached", session.point(0, None, batch), times)
