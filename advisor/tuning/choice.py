@@ -162,5 +162,10 @@ def _candidate(config: Config, runs: Sequence[Trial]) -> Candidate:
     counted = finals or list(runs)
     rates = [r for t in counted if (r := rate(t.measurement)) is not None]
     within = median(spread(t.measurement.samples_per_second) for t in counted)
-    rounds = {number: r for t, r in zip(counted, rates, strict=True) if (number := round_of(t)) is not None}
+    rounds: dict[int, float] = {}
+    for trial, value in zip(counted, rates, strict=True):
+        if (number := round_of(trial)) is not None:
+            # A disturbed run is repeated in its round; disturbances only ever slow down.
+            rounds[number] = max(value, rounds.get(number, 0.0))
+    rates = list(rounds.values()) or rates
     return Candidate(config, median(rates), max(within, spread(rates)), rounds)

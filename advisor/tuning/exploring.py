@@ -9,14 +9,17 @@ from advisor.tuning.session import Session
 from advisor.tuning.space import PREFETCH_FACTORS
 from advisor.tuning.surrogate import improvement
 
-AS_FAST = 0.01
+AS_PROMISING = 0.8
+"""Of the most that is promised: among points that promise as much, the cheapest is measured."""
+AS_FAST = 0.02
 """A cheaper point that is expected to lose no more than this is worth a trial."""
 SIZE_GAIN = 0.03
 """A micro-batch whose step is faster by less is not worth a change."""
 REACHED, REPEATS = 0.03, 1
 """What is left below a ceiling that counts as reached, and how often it is then measured again."""
-GROWTH, MOST_SIZES = 1.5, 2
-"""From one micro-batch to the next that is tried, and how many are tried in the loop."""
+GROWTH, MOST_WITHOUT_GAIN, MOST_SIZES = 1.5, 2, 2
+"""From one micro-batch to the next whose step is measured, after how many without a gain none is, and how many are
+tried in the loop."""
 ENOUGH = 0.9
 """Of the speed of the step alone: a loop below it is held up by its loader."""
 
@@ -27,14 +30,15 @@ def most_promising(session: Session, batches: Sequence[int]) -> tuple[Config | N
     if surrogate is None:
         return None, 0.0
     best = max((math.log(speed) for speed in session.speeds().values()), default=-math.inf)
-    found: tuple[Config | None, float] = None, 0.0
     room = {batch: _room(session, batch, best) for batch in batches}
+    gains = {}
     for config in _untried(session, batches):
         gain = improvement(surrogate.expected(config), best) if math.isfinite(best) else math.inf
-        gain = min(gain, room[session.batch_of(config)])
-        if gain > found[1]:
-            found = config, gain
-    return found
+        gains[config] = min(gain, room[session.batch_of(config)])
+    most = max(gains.values(), default=0.0)
+    if most <= 0.0:
+        return None, 0.0
+    return min((c for c, gain in gains.items() if gain >= AS_PROMISING * most), key=session.preference), most
 
 
 def _room(session: Session, batch: int, best: float) -> float:
@@ -56,6 +60,14 @@ def cheaper_one(session: Session, batches: Sequence[int]) -> Config | None:
     least, chosen = math.log(max(speeds.values())) - AS_FAST, session.preference(session.incumbent())
     near = [c for c in _untried(session, batches) if surrogate.expected(c)[0] >= least]
     return min((c for c in near if session.preference(c) < chosen), key=session.preference, default=None)
+
+
+def model_missed(session: Session) -> float:
+    """By how much, as a logarithm, the pipeline model alone was wrong about the point that would be chosen now."""
+    surrogate, speeds, chosen = session.surrogate(), session.speeds(), session.incumbent()
+    if surrogate is None or chosen not in speeds:
+        return 0.0
+    return abs(math.log(speeds[chosen]) - surrogate.prior(chosen))
 
 
 def _untried(session: Session, batches: Sequence[int]) -> Iterator[Config]:
@@ -111,19 +123,20 @@ def _steps_alone(session: Session) -> dict[int, float]:
     alone = session.part("cached", session.point(0, None, today))
     if alone is None:
         return {}
-    speeds, best, last = {today: alone}, alone, today
+    speeds, best, last, without_gain = {today: alone}, alone, today, 0
     for size in session.job.batching.choices:
         if size < GROWTH * last:
             continue
         speed = _speed(session, size)
         if speed is not None and speed < best * (1 + SIZE_GAIN):
-            speed = _speed(session, size, 2)
+            speed = _speed(session, size, 1 + REPEATS)
         if speed is None:
             break
         speeds[size], last = speed, size
-        if speed < best * (1 + SIZE_GAIN) and size >= 2 * today:
-            break
+        without_gain = 0 if speed >= best * (1 + SIZE_GAIN) else without_gain + 1
         best = max(best, speed)
+        if without_gain == MOST_WITHOUT_GAIN:
+            break
     return speeds
 
 

@@ -79,6 +79,8 @@ class Session:
     spent: float = 0.0
     """Seconds of earlier runs of this search."""
     started: float = 0.0
+    _cost: Cost | None = None
+    _surrogate: Surrogate | None = None
 
     def take_over(self) -> int:
         """Takes over the trials of an interrupted run."""
@@ -96,7 +98,9 @@ class Session:
 
     def cost(self) -> Cost:
         """What the trials so far say of a sample."""
-        return learn([*self.trials, *self.parts])
+        if self._cost is None:
+            self._cost = learn([*self.trials, *self.parts])
+        return self._cost
 
     def space(self) -> Space:
         """Where to look, after what the trials so far say."""
@@ -124,10 +128,10 @@ class Session:
     def surrogate(self) -> Surrogate | None:
         """What to expect of any point, ``None`` while the cost of a sample is not known."""
         cost, cpus = self.cost(), self.job.resources.cpus or 1.0
-        if predicted(self.job.baseline, cost, cpus) is None:
-            return None
-        measured = [(t.config, rate(t.measurement) or 0.0) for t in self.good()]
-        return Surrogate(lambda config: math.log(predicted(config, cost, cpus) or 1e-9), measured)
+        if self._surrogate is None and predicted(self.job.baseline, cost, cpus) is not None:
+            measured = [(t.config, rate(t.measurement) or 0.0) for t in self.good()]
+            self._surrogate = Surrogate(lambda config: math.log(predicted(config, cost, cpus) or 1e-9), measured)
+        return self._surrogate
 
     def speeds(self) -> dict[Config, float]:
         """What the configurations that ran give, each seen in the light of its neighbours if that can be."""
@@ -203,6 +207,7 @@ class Session:
 
     def _keep(self, trial: Trial) -> None:
         (self.trials if trial.part == "loop" else self.parts).append(trial)
+        self._cost = self._surrogate = None
 
     def _note(self, trial: Trial, seconds: float) -> None:
         if trial.part == "loop" and rate(trial.measurement) is not None:

@@ -135,6 +135,15 @@ def training():
     return Workload(Samples(), batch_size=4, num_workers=1, step=trained.step, optimizer_step=trained.update)
 
 
+class Slow(Samples):
+    def before(self, index):
+        time.sleep(0.02)
+
+
+def slowly_loaded():
+    return Workload(Slow(), batch_size=4, step=lambda batch: None)
+
+
 def file_system_sharing():
     torch.multiprocessing.set_sharing_strategy("file_system")
     return Samples()

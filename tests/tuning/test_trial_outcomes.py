@@ -107,6 +107,15 @@ def test_a_step_time_stands_in_for_training_unless_the_loader_alone_is_asked_for
     assert trial("training", part="loader").step_seconds == ()
 
 
+def test_the_step_alone_runs_on_batches_that_are_kept() -> None:
+    """Sixteen samples are loaded one by one at 20 ms, and then no more."""
+    alone = trial("slowly_loaded", part="cached")
+    assert (alone.outcome, alone.message) == ("ok", "")
+    assert min(alone.samples_per_second) > 4 / 0.08
+    assert len(alone.step_seconds) == 2
+    assert "cpu_seconds_per_sample" not in alone.notes
+
+
 def test_batches_of_the_data_set_itself_are_counted_by_their_samples() -> None:
     measured = trial("Batched", Config(batch_size=None))
     assert measured.outcome == "ok"
