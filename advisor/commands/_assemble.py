@@ -1,5 +1,6 @@
 """Everything under OUT, put together once for `render` and `tune`."""
 
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +37,7 @@ class Measured:
 def earlier_measurement(out: str | Path) -> Measured:
     """The settings of ``tuning.json`` in OUT and what they rest on; nothing when there is none. Raises InputError."""
     path = Path(out) / TUNING_FILE
-    if not path.exists():
+    if not os.path.exists(path):  # a name that no file can have is told of when OUT is written
         return Measured()
     record = parse_record(read_text(path, TEXT_LIMIT_BYTES), printable(path))
     settings = dataloader_settings(record.choice, record.baseline, record.basis)

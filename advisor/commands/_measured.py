@@ -1,5 +1,6 @@
 """From a described workload to a `Record`: an earlier one that still holds, or a search."""
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -84,7 +85,7 @@ def basis(described: Described, ranks: int) -> str:
 def earlier(out: Path, parts: Mapping[str, Part]) -> tuple[Record | None, str | None]:
     """The record of an earlier run that still holds, and what to say about it."""
     path = out / TUNING_FILE
-    if not path.exists():
+    if not os.path.exists(path):
         return None, None
     try:
         record = parse_record(read_text(path, TEXT_LIMIT_BYTES), printable(path))

@@ -9,13 +9,18 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from advisor.errors import ApplyError
 
 VERSION = 1
+_MOST_OWNERS = 2**32 - 1
+"""The kernel has numbers of 32 bits, of which the last one means nobody."""
+_FARTHEST_NS = 2**63 - 1
+_Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+"""Of paths and values: no file of the kernel and no name holds a NUL."""
 
 
 @dataclass(frozen=True)
@@ -119,10 +124,10 @@ class _Told(BaseModel):
 class _State(_Told):
     data: str
     mode: int = Field(ge=0, le=0o7777)
-    uid: int
-    gid: int
-    mtime_ns: int | None
-    xattrs: dict[str, str]
+    uid: int = Field(ge=0, lt=_MOST_OWNERS)
+    gid: int = Field(ge=0, lt=_MOST_OWNERS)
+    mtime_ns: int | None = Field(ge=-_FARTHEST_NS, le=_FARTHEST_NS)
+    xattrs: dict[_Text, str]
 
     def state(self) -> FileState:
         values = self.model_dump(exclude={"data", "xattrs"})
@@ -131,26 +136,26 @@ class _State(_Told):
 
 
 class _Entry(_Told):
-    path: str
+    path: _Text
     before: _State | None
     after: _State | None
 
 
 class _Live(_Told):
     setting: str
-    path: str
-    before: str
-    after: str
-    instead: tuple[str, str] | None
+    path: _Text
+    before: _Text
+    after: _Text
+    instead: tuple[_Text, _Text] | None
 
 
 class _Document(_Told):
     schema_version: int
     entries: tuple[_Entry, ...]
     live: tuple[_Live, ...]
-    folders: tuple[str, ...]
-    home: tuple[str, ...]
-    gone: tuple[str, ...]
+    folders: tuple[_Text, ...]
+    home: tuple[_Text, ...]
+    gone: tuple[_Text, ...]
     id: str
 
 

@@ -258,3 +258,9 @@ def test_a_tuning_record_that_cannot_be_read_is_said_in_one_sentence(
     (site.out / "tuning.json").write_text("{")
     assert site.render() == 2
     assert "tuning.json" in capsys.readouterr().err
+
+
+def test_a_name_that_no_folder_can_have_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_tree(tmp_path, HOST)
+    assert run(["render", "--root", str(tmp_path), "--out", "x" * 5000]) == 2
+    assert "File name too long; choose another folder with --out" in capsys.readouterr().err

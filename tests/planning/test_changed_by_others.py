@@ -1,11 +1,13 @@
 """What others do to the files meanwhile, by hand or by accident: nothing of theirs is lost, and it is said."""
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
 from advisor.errors import ApplyError
+from advisor.planning.journal import parse_journal
 from advisor.planning.transaction import JOURNAL, carry_out, install_change, recover
 from tests.outs import LIMITS, SYSCTL
 from tests.planning.sites import TARGETS, TEXTS, UNIT, generated, install, killed_at, looks, machine, site, undo
@@ -115,6 +117,32 @@ def test_two_at_a_time_are_refused(tmp_path: Path) -> None:
         pass
     with second.alone():
         pass
+
+
+def _journal(path: str = "/etc/x", live: str = "/proc/sys/vm/swappiness", **state: object) -> str:
+    """A journal that is one but for what is given."""
+    before = {"data": "eA==", "mode": 420, "uid": 0, "gid": 0, "mtime_ns": None, "xattrs": {}, **state}
+    value = {"setting": "a:b", "path": live, "before": "1", "after": "2", "instead": None}
+    lists = {"entries": [{"path": path, "before": before, "after": None}], "live": [value]}
+    return json.dumps({"schema_version": 1, "id": "", "folders": [], "home": [], "gone": [], **lists})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _journal(path="/etc/a\0b"),
+        _journal(live="/proc/sys/a\0b"),
+        _journal(uid=-5),
+        _journal(gid=2**32 - 1),
+        _journal(mtime_ns=2**63),
+        _journal(xattrs={"user.a\0b": "eA=="}),
+    ],
+    ids=["NUL in a name", "NUL in a value's name", "no user", "no group", "no time", "NUL in an attribute"],
+)
+def test_a_journal_with_what_no_file_can_have_is_refused(text: str) -> None:
+    assert parse_journal(_journal(), "here").entries[0].path == "/etc/x"
+    with pytest.raises(ApplyError, match="is no journal"):
+        parse_journal(text, "here")
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"schema_version": 1}', "\x00", '{"entries": [{"path": 1}]}'])
