@@ -13,6 +13,7 @@ from advisor.model.facts import Facts, File, Seen
 from advisor.probes._cmdline import CMDLINE, read_cmdline, split_words
 from advisor.probes._collected import Collected
 from advisor.probes._dropins import Line, drop_ins, file_text, joined, lines_of
+from advisor.probes._kept_out import KeptOut, of_lines, of_words
 
 ORIGIN = "/sys/module"
 FOLDERS = tuple(f"{top}/modprobe.d" for top in ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"))
@@ -93,6 +94,7 @@ class Modules(Facts):
     modules: Annotated[tuple[Module, ...] | None, "by name"] = None
     options: Annotated[tuple[ModuleOption, ...] | None, "in the order in which modprobe adds them up"] = None
     at_boot: Annotated[tuple[AtBoot, ...] | None, "modules that systemd is told to load at boot"] = None
+    kept_out: Annotated[tuple[KeptOut, ...] | None, "lines that keep modules from being loaded"] = None
 
 
 COLLECTED = Collected(
@@ -109,7 +111,8 @@ COLLECTED = Collected(
 def read(host: Host) -> Modules:
     """The kernel modules of ``host``."""
     shown = host.names(ORIGIN)
-    options = _options(host, frozenset(shown or ()))
+    lines = _lines(host)
+    options = _options(host, lines, frozenset(shown or ()))
     wanted: dict[str, set[str]] = {name: set() for name in OF_INTEREST}
     for option in options or ():
         if option.path.startswith(_OPERATORS) or (option.path == CMDLINE and option.module in OF_INTEREST):
@@ -125,7 +128,8 @@ def read(host: Host) -> Modules:
         modules=tuple(modules.values()),
         options=judged,
         at_boot=at_boot,
-        origins={"options": FOLDERS[0], "at_boot": BOOT_FOLDERS[0]},
+        kept_out=None if lines is None else of_lines(lines) + of_words(read_cmdline(host) or ()),
+        origins={"options": FOLDERS[0], "at_boot": BOOT_FOLDERS[0], "kept_out": FOLDERS[0]},
     )
 
 
@@ -220,13 +224,18 @@ def _judged(option: ModuleOption, module: Module | None) -> ModuleOption:
     return option.model_copy(update={"accepted": accepted, "origins": origins})
 
 
-def _options(host: Host, shown: frozenset[str]) -> tuple[ModuleOption, ...] | None:
-    """All options, in the order in which modprobe adds them up: files by name, then the kernel command line."""
+def _lines(host: Host) -> tuple[Line, ...] | None:
+    """The lines of modprobe.d that count, in their order."""
     files = drop_ins(host, FOLDERS)
+    return None if files is None else tuple(line for path in files for line in lines_of(host, path))
+
+
+def _options(host: Host, lines: tuple[Line, ...] | None, shown: frozenset[str]) -> tuple[ModuleOption, ...] | None:
+    """All options, in the order in which modprobe adds them up: files by name, then the kernel command line."""
     words = read_cmdline(host)
-    if files is None and words is None:
+    if lines is None and words is None:
         return None
-    found = [option for path in files or () for line in lines_of(host, path) for option in _of_line(line)]
+    found = [option for line in lines or () for option in _of_line(line)]
     found += parse_cmdline_options(words or (), shown | set(OF_INTEREST))
     last = {(option.module, option.parameter): number for number, option in enumerate(found)}
     return tuple(

@@ -130,10 +130,13 @@ def in_force(snapshot: Snapshot, key: str) -> Seen | None:
 
 
 def prevented(snapshot: Snapshot, key: str) -> str | None:
-    """Why the kernel ignores the option: the module has no such parameter."""
-    known = snapshot.get(Configuration)
+    """Why the option counts for nothing: a command in place of the module, or the module has no such parameter."""
+    known, modules = snapshot.get(Configuration), snapshot.get(Modules)
     found = setting_of(known.modules if known else None, key)
     name, _, parameter = key.partition(".")
+    for one in (modules.kept_out if modules else None) or ():
+        if one.module == name and one.by != "blacklist":
+            return f"{one.place()} keeps {name} from being loaded ({one.by})"
     return f"{name} has no parameter {parameter} here" if found is not None and found.exists is False else None
 
 

@@ -64,6 +64,9 @@ def seen(snapshot: Snapshot, key: str) -> Seen:
 
 def cannot_take(snapshot: Snapshot, key: str, value: Value) -> str | None:
     """Why it is not proven that this host has the module: one that is missing makes systemd-modules-load fail."""
+    out = prevented(snapshot, key)
+    if out is not None:
+        return out
     if seen(snapshot, key).text == _LOADED:
         return None
     modules = snapshot.get(Modules)
@@ -128,8 +131,11 @@ def in_force(snapshot: Snapshot, key: str) -> Seen | None:
 
 
 def prevented(snapshot: Snapshot, key: str) -> str | None:
-    """``None``: systemd-modules-load reads the folder at every boot."""
-    return None
+    """Why systemd-modules-load leaves it out: a line of the host's keeps the module from being loaded."""
+    modules = snapshot.get(Modules)
+    every = (modules.kept_out if modules else None) or ()
+    one = next((one for one in every if one.module == named(key)), None)
+    return None if one is None else f"{one.place()} keeps {named(key)} from being loaded ({one.by}), which stands"
 
 
 def fulfilled(key: str, seen: str, text: str) -> bool:
