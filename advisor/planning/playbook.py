@@ -16,7 +16,8 @@ class Handler:
 
 
 HANDLERS = (
-    Handler("Apply kernel settings", "/etc/sysctl.d/", ("systemctl", "restart", "systemd-sysctl.service")),
+    # Not systemd-sysctl.service, which would set every other file's keys anew over what was set at run time.
+    Handler("Apply kernel settings", "/etc/sysctl.d/", ("sysctl", "--load=/etc/sysctl.d/90-advisor.conf")),
     Handler("Load rules of udev", "/etc/udev/rules.d/", ("udevadm", "control", "--reload")),
     Handler("Load kernel modules", "/etc/modules-load.d/", ("systemctl", "restart", "systemd-modules-load.service")),
     Handler("Load units of systemd", "/etc/systemd/system/", ("systemctl", "daemon-reload")),

@@ -223,6 +223,14 @@ def test_ansible_takes_the_playbook_and_would_install_every_file(tmp_path: Path)
     assert all((playbook.parent / copy["src"]).is_file() for copy in copies)
     assert {task["notify"] for task in play["tasks"] if "notify" in task} == {one["name"] for one in play["handlers"]}
     assert len(copies) == 6
+    folders = [task["ansible.builtin.file"] for task in play["tasks"] if "ansible.builtin.file" in task]
+    assert all(set(folder) == {"path", "state"} for folder in folders)  # one that is there keeps its mode
+
+
+def test_the_playbook_sets_no_key_of_another_file() -> None:
+    text = everything(*SYSCTLS, host=host())["suggested/ansible/advisor.yml"]
+    assert "systemd-sysctl" not in text
+    assert '- "--load=/etc/sysctl.d/90-advisor.conf"' in text
 
 
 def test_without_files_for_the_host_there_is_no_playbook() -> None:
