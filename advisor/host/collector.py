@@ -1,4 +1,4 @@
-"""The script that makes a capture on a node with nothing installed: collector.sh, filled in."""
+"""The script that makes a capture on a node with nothing installed: its parts, joined and filled in."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from advisor import __version__
 from advisor.host.nvml import LIBRARY_FOLDERS
 from advisor.host.recording import KEPT_ENVIRONMENT, NO_SECRETS, SECRET_WORDS
 
-_TEMPLATE = Path(__file__).with_name("collector.sh")
+_PARTS = Path(__file__).with_name("collector_parts")
 _PLACE = re.compile(r"@([A-Z_]+)@")
 _RULE = re.compile(r"[\w@./*?\[\]\-: \t]+")
 
@@ -25,4 +25,5 @@ def collector_script(rules: Sequence[str], values: Mapping[str, str]) -> str:
         "NVML_FOLDERS": " ".join(LIBRARY_FOLDERS),
         **values,
     }
-    return _PLACE.sub(lambda found: filled[found[1]], _TEMPLATE.read_text("utf-8"))
+    template = "\n".join(part.read_text("utf-8") for part in sorted(_PARTS.glob("*.sh")))
+    return _PLACE.sub(lambda found: filled[found[1]], template)

@@ -40,7 +40,7 @@ def shell(name: str) -> list[str]:
 def collect(tmp_path: Path, name: str = "dash", text: str = "", **environment: str) -> str:
     """The archive that the script makes; its own folder must be gone."""
     work = tmp_path / f"work-{name}"
-    work.mkdir()
+    work.mkdir(exist_ok=True)
     work.chmod(0o777)
     archive = tmp_path / f"{name}.tar"
     with open(archive, "wb") as out:
@@ -359,8 +359,9 @@ def test_every_file_comes_as_it_is(tmp_path: Path) -> None:
         "/proc/cmdline": b"a=b\n" * 5000,
     }
     write_tree(tmp_path / "node", contents)
-    for name in SHELLS:
-        told = open_root(collect(tmp_path, name, ADVISOR_COLLECTOR_ROOT=str(tmp_path / "node")))
+    without_awk = script().replace("| awk -v n=2", "| no-such-awk -v n=2")
+    for name, text in ((name, text) for name in SHELLS for text in (script(), without_awk)):
+        told = open_root(collect(tmp_path, name, text, ADVISOR_COLLECTOR_ROOT=str(tmp_path / "node")))
         assert {path: told.data(path, 1 << 20) for path in contents} == contents
 
 
@@ -496,9 +497,10 @@ def test_once_its_time_is_over_it_looks_at_nothing_more(name: str, tmp_path: Pat
     assert set(told.gaps.values()) == {"timed out"}
 
 
+@pytest.mark.parametrize("awk", ["awk", "no-such-awk"])
 @pytest.mark.parametrize("name", SHELLS)
-def test_a_file_that_never_answers_costs_only_itself(name: str, tmp_path: Path) -> None:
-    slow = script().replace('main "$@"', "")
+def test_a_file_that_never_answers_costs_only_itself(name: str, awk: str, tmp_path: Path) -> None:
+    slow = script().replace('main "$@"', "").replace("| awk -v n=2", f"| {awk} -v n=2")
     slow = slow.replace('job cat "$@"', 'job slow_cat "$@"')
     slow += 'slow_cat() { for file do case $file in */etc/fstab) sleep 20 ;; esac; cat "$file"; done; }\nmain "$@"\n'
     contents = {f"/sys/module/nvme/parameters/p{n}": f"{n}\n" for n in range(30)}
