@@ -112,10 +112,10 @@ def _riskiest(settings: list[Setting]) -> Risk:
 def _against_the_host(setting: Setting, snapshot: Snapshot, target: Target, sheet: _Sheet) -> None:
     """Writes the setting, or withholds it when the host has it already or has more."""
     setting = _with_seen(setting, snapshot, target)
-    why = None
+    why, enough = None, False
     if setting.only_raise and target.SCOPE == "host":
-        setting, why = _raised(setting, target)
-    if why is None and _is_so(setting, snapshot, target):
+        setting, why, enough = _raised(setting, target)
+    if why is None and _is_so(setting, snapshot, target, enough):
         why = f"already so: {setting.seen_path or setting.target} has {setting.seen}"
     if why is None:
         sheet.settings.append(setting)
@@ -123,19 +123,25 @@ def _against_the_host(setting: Setting, snapshot: Snapshot, target: Target, shee
         sheet.withheld.append(Withheld(setting, why))
 
 
-def _raised(setting: Setting, target: Target) -> tuple[Setting, str | None]:
-    """The setting with nothing in it below the present value; or why that cannot be told."""
+def _raised(setting: Setting, target: Target) -> tuple[Setting, str | None, bool]:
+    """The setting with nothing in it below the present value, or why that cannot be told; whether that is enough.
+
+    What several devices have, or a soft and a hard limit, is no value to write: where it is enough, the value stays.
+    """
     if setting.seen is None:
-        return setting, f"the present value is not known ({setting.seen_note}), and it must not be lowered"
+        return setting, f"the present value is not known ({setting.seen_note}), and it must not be lowered", False
     try:
-        return replace(setting, value=target.raised(setting.key, setting.seen, setting.value)), None
+        value = target.raised(setting.key, setting.seen, setting.value)
     except ValueError as error:
-        return setting, f"it must not be lowered, but {error}"
+        return setting, f"it must not be lowered, but {error}", False
+    if value == setting.seen and target.wrong(setting.key, value) is not None:
+        return setting, None, True
+    return replace(setting, value=value), None, False
 
 
-def _is_so(setting: Setting, snapshot: Snapshot, target: Target) -> bool:
+def _is_so(setting: Setting, snapshot: Snapshot, target: Target, enough: bool) -> bool:
     """Whether nothing is to be done: the value is in effect, and not only thanks to our own file."""
-    if setting.seen is None or not target.same(setting.key, setting.seen, setting.value):
+    if setting.seen is None or not (enough or target.same(setting.key, setting.seen, setting.value)):
         return False
     if setting.reason.rank == "operator":  # no file sets it yet, and what was asked for must outlive a reboot
         return False

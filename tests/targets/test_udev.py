@@ -125,6 +125,15 @@ def test_a_rule_that_stands_is_left_to_stand(path: str, rule: str, why: str | No
     assert told == [] if why is None else why in told[0]
 
 
+def test_a_rule_of_ours_stays_when_some_mounts_read_further_ahead() -> None:
+    ours = ("/etc/udev/rules.d/61-advisor.rules", 'SUBSYSTEM=="bdi", ATTR{read_ahead_kb}="15360"')
+    further = host(ours, nfs=(15360, 16384))
+    text = generated(wish("udev", "nfs/read_ahead_kb", 15360, floor=True), host=further)[FILE]
+    assert body(text)[0].endswith('ATTR{read_ahead_kb}="15360"')
+    told = withheld(wish("udev", "nfs/read_ahead_kb", 15360, floor=True), host=host(nfs=(15360, 16384)))
+    assert told == ["already so: /sys/class/bdi/*/read_ahead_kb has 15360, 16384"]
+
+
 def test_nfs_tools_that_set_read_ahead_later_are_not_fought() -> None:
     tool = ("/usr/lib/udev/rules.d/99-nfs.rules", 'SUBSYSTEM=="bdi", ACTION=="add", ATTR{read_ahead_kb}="%c"')
     asked = wish("udev", "nfs/read_ahead_kb", 15360, floor=True)
