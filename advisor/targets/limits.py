@@ -9,7 +9,7 @@ import re
 from advisor.derived.limit_sources import LimitSource, LimitSources
 from advisor.model.setting import Scope, Setting, Value
 from advisor.model.snapshot import Snapshot
-from advisor.probes.limits import ORIGIN, Limits
+from advisor.probes.limits import ORIGIN, Limits, ProcessLimits
 from advisor.probes.pam_limits import PamLimit, PamLimits
 from advisor.probes.sysctl import Sysctl
 from advisor.targets._base import Seen, SetBy
@@ -85,18 +85,39 @@ def raised(key: str, seen: str, value: Value) -> Value:
 
 
 def seen(snapshot: Snapshot, key: str) -> Seen:
-    """The limit of the process that read the facts; for type ``-`` the soft one, which is never above the hard one."""
-    _, kind, item = key.split("/")
+    """The limit of the process that read the facts; for type ``-`` the soft one, which is never above the hard one.
+
+    Of everyone the larger one of that and of what logins by ssh start with: a shell may have lowered its own. Where the
+    latter is not known a hard limit is not either, for one that is written down would be the most that anybody gets.
+    """
+    domain, kind, item = key.split("/")
     limits = snapshot.get(Limits)
     if limits is None:
         return Seen(None, ORIGIN, "limits were not read")
+    own = _limit(limits, kind, item)
+    if own is None:
+        return not_seen(snapshot, ORIGIN)
+    logins = [one for one in limits.services or () if one.program in _WITH_PAM] if domain == "*" else []
+    more = [(text, one.origin) for one in logins if (text := _limit(one, kind, item)) is not None]
+    if domain == "*" and kind == "hard" and item != "memlock" and own != UNLIMITED and not more:
+        return Seen(None, ORIGIN, f"this process may have {own}, and what logins start with is not known")
+    most, path = max([(own, ORIGIN), *more], key=lambda one: _size(one[0]))
+    return Seen(most, path)
+
+
+def _limit(limits: ProcessLimits, kind: str, item: str) -> str | None:
+    """One half of one limit of a process, as limits.d writes it."""
     hard = "hard_" if kind == "hard" else ""
     if getattr(limits, f"{item}_{hard}unlimited", None):
-        return Seen(UNLIMITED, ORIGIN)
+        return UNLIMITED
     name = f"{item}_{hard or 'soft_'}".removesuffix("_")
     in_bytes: int | None = getattr(limits, f"{name}_bytes", None)
     number = getattr(limits, name, None) if in_bytes is None else in_bytes // _KIB
-    return not_seen(snapshot, ORIGIN) if number is None else Seen(str(number), ORIGIN)
+    return None if number is None else str(number)
+
+
+def _size(text: str) -> float:
+    return float("inf") if text == UNLIMITED else int(text)
 
 
 def cannot_take(snapshot: Snapshot, key: str, value: Value) -> str | None:
