@@ -87,7 +87,8 @@ DENIED: tuple[Denied, ...] = (
     *_rows(
         _EXT4,
         ("mount", "*", "nobarrier", "a power loss then loses data that was reported as written"),
-        ("mount", "*", "barrier=0", "a power loss then loses data that was reported as written"),
+        ("mount", "*", "barrier=0*", "a power loss then loses data that was reported as written"),
+        ("mount", "*", "barrier=+0*", "a power loss then loses data that was reported as written"),
     ),
     *_rows(
         _NFS,
@@ -105,6 +106,10 @@ DENIED: tuple[Denied, ...] = (
 
 def denied(target: str, key: str, value: str, rank: Rank) -> Denied | None:
     """The row that forbids this setting, if any."""
+    if target == "cmdline" and "." in key:
+        # The kernel command line sets them as well: sysctl.KEY=, MODULE.PARAMETER=
+        meant, name = ("sysctl", key.removeprefix("sysctl.")) if key.startswith("sysctl.") else ("modprobe", key)
+        return denied(meant, name, value, rank)
     for row in DENIED:
         if row.operator_may and rank == "operator":
             continue
