@@ -81,19 +81,22 @@ def assemble(
     *,
     validity: Mapping[str, object] | None = None,
     basis: str = "",
+    measured: str = "",
     extra_files: Mapping[str, str] | None = None,
     keep: Collection[str] = (),
 ) -> Written:
     """Writes OUT (facts.json, report.md, host/, job/, advisor.lock, ...) and says what changed.
 
     ``validity``: what a measurement rests on, JSON values, kept in advisor.lock. ``basis``: first line of
-    job/dataloader.* ("measured on ..."). ``extra_files``: further committed files, path in OUT to text
-    (``tuning.json``). ``keep``: files of a former run that stay although this run does not make them.
+    job/dataloader.* ("measured on ..."). ``measured``: what report.md ends with. ``extra_files``: further committed
+    files, path in OUT to text (``tuning.json``). ``keep``: files of a former run that stay although this run does not
+    make them.
     Raises ConflictError (settings of equal rank disagree) and InputError before anything is written.
     """
     raise_conflicts(plan)
     generated = render(template_texts(), template_context(plan, load_targets(), basis, snapshot))
-    committed = {**generated, REPORT_FILE: markdown.text(report, snapshot, plan), **(extra_files or {})}
+    review = markdown.text(report, snapshot, plan) + (f"\n{measured}" if measured else "")
+    committed = {**generated, REPORT_FILE: review, **(extra_files or {})}
     ignored = {"findings.json": json_report.text(report, snapshot, plan)}
     if snapshot.source.kind != "facts":  # else they came from such a file, which says more than what is left of it
         committed[FACTS_FILE] = committed_json(snapshot)

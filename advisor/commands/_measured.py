@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from advisor.commands._options import duration_text
 from advisor.commands._progress import shown
 from advisor.derived.budget import Budget
 from advisor.errors import SourceError
@@ -27,6 +28,15 @@ TOO_MANY_WORKERS = "This DataLoader will create"
 NOISY = 0.10
 """Relative spread above which the reader is told."""
 MOST_NOTES = 20
+OTHER_BATCH = (
+    "another micro-batch at the same global batch trains the same, but for: batch normalization, whose statistics see "
+    "other batches; losses that are averaged over samples of unequal length, which need weights; contrastive losses "
+    "with negatives from their batch; and the random numbers of dropout"
+)
+ANY_ORDER = (
+    "in_order=False would hand batches over as they are done, so that no slow sample holds up others; it changes the "
+    "order of batches from run to run, so it is not set here"
+)
 
 
 @dataclass(frozen=True)
@@ -69,6 +79,7 @@ def resources(budget: Budget | None) -> Resources:
         memory_bytes=_least(budget.memory_available_per_rank_bytes, budget.memory_per_rank_bytes),
         shm_bytes=_least(budget.shm_available_per_rank_bytes, budget.shm_per_rank_bytes),
         files=budget.open_files,
+        tasks=None if budget.pids_left is None else budget.pids_left // max(budget.ranks or 1, 1),
     )
 
 
@@ -137,11 +148,20 @@ def measure(
         open_study(studies, key, cut.choices, asked.storage, asked.fresh) as study,
         shown(stream, lambda: ends - time.monotonic(), asked.quiet, asked.color) as listen,
     ):
-        for note in study.notes:
+        for note in (_announced(asked.limits), *study.notes):
             listen(Said(note))
         outcome = run_search(job, asked.limits, study, run, time.monotonic, listen)
         record = _record(described, asked, parts, job, outcome)
     return record, lambda: _finish(studies, key, cut, asked)
+
+
+def _announced(limits: Limits) -> str:
+    if limits.exhaustive:
+        return "measuring every point that can work, however long it takes; Ctrl-C keeps what was measured"
+    return (
+        f"measuring for at most {duration_text(limits.budget_seconds)}, and a tenth more if a comparison needs it; "
+        "Ctrl-C keeps what was measured, the same command resumes"
+    )
 
 
 def _finish(studies: Path, key: str, cut: Batching, asked: Asked) -> None:
@@ -183,4 +203,8 @@ def _notes(job: Job, outcome: Outcome, choice: Choice) -> tuple[str, ...]:
         told.insert(
             0, f"runs of one configuration differed by {noise:.0%}: the node was not quiet; --fresh measures again"
         )
+    if chosen is not None and choice.changes and chosen.batch_size != job.baseline.batch_size:
+        told.insert(0, OTHER_BATCH)
+    if outcome.diagnosis is not None and outcome.diagnosis.verdict == "tail samples":
+        told.insert(0, ANY_ORDER)
     return (*job.batching.notes, *list(dict.fromkeys(told))[:MOST_NOTES])

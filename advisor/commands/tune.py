@@ -39,6 +39,7 @@ from advisor.planning.requests import requested
 from advisor.probes.cpu import Cpu
 from advisor.targets._base import load_targets
 from advisor.tuning.batching import batching
+from advisor.tuning.curve import measured_section
 from advisor.tuning.record import TEXT_LIMIT_BYTES, Record, parse_record, record_text
 from advisor.tuning.session import Limits, Run
 from advisor.tuning.settings import dataloader_settings
@@ -274,6 +275,7 @@ def _written(options: Options, own: Sequence[Setting], ready: Ready, record: Rec
         options.out,
         validity=record.validity,
         basis=record.basis,
+        measured=measured_section(record),
         extra_files={TUNING_FILE: record_text(record)},
     )
     return _summary.Files(options.out, len(written.changed) + len(written.unchanged), len(written.changed))

@@ -18,6 +18,8 @@ SHM_SHARE = 0.8
 MEMORY_SHARE = 0.7
 FILES_SHARE = 0.5
 """The shares of what is there that a configuration may plan with; the rest is for evaluation loaders and growth."""
+TASKS_SHARE, TASKS_PER_WORKER = 0.8, 4
+"""A worker is a process with a thread that feeds its queue, one that shares descriptors, and one of the data set's."""
 FILES_PER_WORKER = 4
 FILES_OF_THE_PROCESS = 64
 """Pipes and semaphores of a worker as counted in the main process, and what an interpreter with torch holds open."""
@@ -34,6 +36,8 @@ class Resources:
     memory_bytes: int | None = None
     shm_bytes: int | None = None
     files: int | None = None
+    tasks: int | None = None
+    """Processes and threads that may still be started."""
 
 
 def space(resources: Resources, cost: Cost, batch_sizes: Sequence[int]) -> Space:
@@ -98,6 +102,7 @@ def _limits(resources: Resources) -> dict[str, float]:
         "shared memory": (resources.shm_bytes, SHM_SHARE),
         "memory": (resources.memory_bytes, MEMORY_SHARE),
         "descriptors": (resources.files, FILES_SHARE),
+        "processes": (resources.tasks, TASKS_SHARE),
     }
     return {name: amount * share for name, (amount, share) in known.items() if amount is not None}
 
@@ -111,6 +116,7 @@ def _needs(config: Config, cost: Cost) -> dict[str, float]:
         "shared memory": shared,
         "memory": config.num_workers * cost.worker_bytes + 2 * batches * batch_bytes,
         "descriptors": float(files) if config.num_workers else 0.0,
+        "processes": float(TASKS_PER_WORKER * config.num_workers),
     }
 
 

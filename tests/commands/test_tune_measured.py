@@ -114,7 +114,8 @@ def test_an_unwritten_search_is_resumed_without_measuring(tmp_path: Path) -> Non
     measure(DESCRIBED, ASKED, parts(), Resources(cpus=2.0), tmp_path, sleepy, io.StringIO())
     stream = io.StringIO()
     searched(tmp_path, stream=stream)
-    first, *_ = stream.getvalue().splitlines()
+    announced, first, *_ = stream.getvalue().splitlines()
+    assert announced.startswith("measuring for at most 5 min 0 s")
     assert "baseline, kept from an earlier run" in first
 
 

@@ -1,0 +1,111 @@
+"""The part of the report that shows what was measured: the curve over workers, the runners-up, the ceiling. Pure."""
+
+from collections.abc import Iterator
+
+from advisor.inputs import printable
+from advisor.model.trial import Config, Trial
+from advisor.tuning.choice import Candidate
+from advisor.tuning.cost import rate
+from advisor.tuning.record import Record
+from advisor.tuning.settings import described
+
+WIDTH = 40
+"""Characters of the longest bar."""
+PLATEAU = 0.97
+"""Of the fastest: from there on more workers bring nothing."""
+MOST_ROWS = 12
+MIB = 1 << 20
+
+
+def measured_section(record: Record) -> str:
+    """Markdown for report.md; empty when nothing ran."""
+    if record.choice.config is None:
+        return ""
+    return "\n".join([*_head(record), *_curve(record), *_table(record)]).rstrip("\n") + "\n"
+
+
+def _head(record: Record) -> Iterator[str]:
+    yield from ("## Measured data loading", "")
+    yield from (f"{_plain(record.basis)}.", "")
+    yield f"- Headroom: {_plain(record.headroom)}."
+    assert record.choice.config is not None
+    yield f"- Chosen: {_plain(described(record.choice.config))}; {_plain(record.choice.why)}."
+    ceiling = _ceiling(record)
+    if ceiling is not None:
+        yield f"- Ceiling: the training step alone gives {ceiling:,.0f} samples/s, whatever the loader."
+    yield ""
+
+
+def _curve(record: Record) -> Iterator[str]:
+    """Throughput against workers with the chosen micro-batch, the best prefetch factor of each."""
+    best = _by_workers(record)
+    if len(best) < 2:
+        return
+    fastest = max(best.values(), key=lambda c: c.samples_per_second).samples_per_second
+    top = max(fastest, _ceiling(record) or 0.0)
+    yield from ("```", "workers   samples/s")
+    for workers, found in sorted(best.items()):
+        bar = "#" * max(round(WIDTH * found.samples_per_second / top), 1)
+        yield f"{workers:>7} {found.samples_per_second:>11,.0f} {bar}{_marks(record, found.config)}"
+    yield from ("```", "")
+    start = min(w for w, found in best.items() if found.samples_per_second >= PLATEAU * fastest)
+    if start < max(best):
+        yield from (f"From {start} workers on nothing that was measured is more than 3 % faster.", "")
+
+
+def _by_workers(record: Record) -> dict[int, Candidate]:
+    assert record.choice.config is not None
+    best: dict[int, Candidate] = {}
+    for found in record.choice.candidates:  # the fastest come first
+        if found.config.batch_size == record.choice.config.batch_size:
+            best.setdefault(found.config.num_workers, found)
+    chosen = record.choice.of(record.choice.config)
+    if chosen is not None:
+        best[chosen.config.num_workers] = chosen
+    return best
+
+
+def _marks(record: Record, config: Config) -> str:
+    marks = [
+        name for name, marked in (("chosen", record.choice.config), ("today", record.baseline)) if marked == config
+    ]
+    return f"  {', '.join(marks)}" if marks else ""
+
+
+def _table(record: Record) -> Iterator[str]:
+    candidates = record.choice.candidates
+    shown = [c for c in candidates if c.config in (record.choice.config, record.baseline)]
+    shown += [c for c in candidates if c not in shown][: MOST_ROWS - len(shown)]
+    yield "| Configuration | Samples/s | Spread | Peak memory | Peak /dev/shm | |"
+    yield "|---|---|---|---|---|---|"
+    for found in sorted(shown, key=lambda c: (-c.samples_per_second, c.config.key())):
+        memory, shared = _peaks(record, found.config)
+        yield (
+            f"| `{found.config.key()}` | {found.samples_per_second:,.0f} | {found.spread:.1%} | {memory} | {shared} |"
+            f" {_marks(record, found.config).strip()} |"
+        )
+    rest = len(candidates) - len(shown)
+    yield from (("", f"and {rest} more configurations in tuning.json") if rest > 0 else ())
+
+
+def _peaks(record: Record, config: Config) -> tuple[str, str]:
+    trials = [t.measurement for t in record.trials if t.config == config]
+    found = []
+    for amounts in ([t.peak_rss_bytes for t in trials], [t.peak_shm_bytes for t in trials]):
+        most = max((a for a in amounts if a is not None), default=None)
+        found.append("" if most is None else f"{most / MIB:,.0f} MiB")
+    return found[0], found[1]
+
+
+def _ceiling(record: Record) -> float | None:
+    """What the step alone gives with the chosen micro-batch."""
+    assert record.choice.config is not None
+    size = record.choice.config.batch_size
+    alone: list[Trial] = [t for t in record.parts if t.part == "cached" and t.config.batch_size == size]
+    return max((speed for t in alone if (speed := rate(t.measurement)) is not None), default=None)
+
+
+def _plain(text: str) -> str:
+    """A sentence with names of the user's: nothing in it is markup."""
+    special = "\\`*[]<>|&"
+    return "".join(f"\\{c}" if c in special else c for c in printable(text))
