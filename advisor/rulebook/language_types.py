@@ -52,6 +52,7 @@ INT, FLOAT, BOOL, STR, VERSION, ANY = (
     Type("version"),
     Type("any"),
 )
+EMPTY = Type("list", items=())
 _PLAIN: Mapping[object, Type] = {int: INT, float: FLOAT, bool: BOOL, str: STR}
 
 
@@ -95,8 +96,10 @@ def _container(origin: type, arguments: tuple[Any, ...]) -> Type:
 
 
 def joined(found: Iterable[Type]) -> Type:
-    """The one type that all have; number for a mix of numbers, else a value of no fixed type."""
+    """The one type that all have; number for a mix of numbers, else a value of no fixed type. ``()`` is any list."""
     kinds = list(dict.fromkeys(found))
+    if any(t.kind == "list" and t.items is None for t in kinds):
+        kinds = [t for t in kinds if t != EMPTY]
     if len(kinds) == 1:
         return kinds[0]
     if kinds and all(t.kind in ("int", "float") for t in kinds):

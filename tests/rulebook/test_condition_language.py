@@ -88,6 +88,8 @@ def answer(text: str, of: Snapshot | None = None) -> Any:
         ("2 * MiB // KiB % 1000", 48),
         ("-garden.area + 1 - 25_000 / 2", -12501.5),
         ("1 if garden.fenced else 2", 1),
+        ("len(p.height for p in (garden.plants if garden.fenced else ()))", 2),
+        ("len(p.height for p in (() if garden.fenced else garden.plants))", 0),
         ("known(garden.soil)", True),
         ("absent(garden.soil)", False),
         ("any(())", False),
@@ -163,6 +165,7 @@ def test_a_condition_means_what_python_would_mean(text: str, value: object) -> N
         ("any(True for p in garden.plants if p.height)", "p.height)", "must be true or false"),
         ("garden == shed", "garden", "Garden cannot be compared with Garden"),
         ("1 if garden.fenced else 'a'", "1", "one branch is a whole number, the other text"),
+        ("((1,) if garden.fenced else ())[0]", "(1,)", "one branch is a list, the other a list"),
     ],
 )
 def test_what_is_no_condition_is_refused_with_its_place(text: str, caret: str, message: str) -> None:
