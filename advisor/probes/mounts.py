@@ -134,6 +134,8 @@ def read(host: Host) -> Mounts:
     """The mounts of ``host``."""
     lines = read_mountinfo(host)
     fstab = host.text(FSTAB)
+    if fstab is None and host.gaps.get(FSTAB) == "absent":
+        fstab = ""  # what is not there asks for nothing
     origins = {"fstab": FSTAB, "units": UNIT_FOLDERS[0]}
     entries = parse_fstab(fstab) if fstab is not None else None
     units = read_units(host)

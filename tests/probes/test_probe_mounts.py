@@ -196,6 +196,13 @@ def test_fstab_keeps_lines_and_options() -> None:
     ]
 
 
+@pytest.mark.parametrize(("absent", "entries"), [(("/etc",), ()), ((), None)])
+def test_an_fstab_that_is_not_there_asks_for_nothing(
+    tmp_path: Path, absent: tuple[str, ...], entries: tuple[()] | None
+) -> None:
+    assert read(write_capture(tmp_path, {MOUNTINFO: ROOT}, absent=absent)).fstab == entries
+
+
 def test_fstab_names_its_file(tmp_path: Path) -> None:
     facts = read(write_tree(tmp_path, {"/etc/fstab": "UUID=1 / ext4 rw 0 1\n"}))
     assert facts.fstab is not None
