@@ -10,7 +10,7 @@ from advisor.host.base import Host
 from advisor.host.fields import read_fields
 from advisor.model.facts import Facts, File, Seen, SeenAs, Volatile, marks
 from advisor.probes._collected import Collected
-from advisor.probes._dropins import Line, drop_ins, joined, lines_of
+from advisor.probes._dropins import Line, drop_ins, file_text
 
 ORIGIN = "/proc/sys"
 FOLDERS = tuple(f"{top}/sysctl.d" for top in ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"))
@@ -192,7 +192,7 @@ def _configured(host: Host) -> tuple[SysctlLine, ...] | None:
     if not linked and not any(host.exists(program) for program in SYSTEMD):
         # Without systemd it is procps that applies the files, and this one after all others.
         files = (*files, SYSCTL_CONF)
-    found = [line for path in files for raw in lines_of(host, path) if (line := _line(raw)) is not None]
+    found = [line for path in files for line in parse_sysctl_lines(file_text(host, path) or "", path)]
     last = {line.key: number for number, line in enumerate(found)}
     return tuple(_in_force(host, line, last[line.key] == number) for number, line in enumerate(found))
 
@@ -208,15 +208,20 @@ def _in_force(host: Host, line: SysctlLine, wins: bool) -> SysctlLine:
 
 
 def parse_sysctl_lines(text: str, path: str) -> tuple[SysctlLine, ...]:
-    """The assignments in a sysctl.d file. Samples: ``vm.swappiness = 10``, ``-net/ipv4/conf/eth0.5/rp_filter=2``"""
-    return tuple(line for raw in joined(text, path) if (line := _line(raw)) is not None)
+    """The assignments in a sysctl.d file. Samples: ``vm.swappiness = 10``, ``-net/ipv4/conf/eth0.5/rp_filter=2``
+
+    A backslash at the end of a line, or of a comment, means nothing to systemd-sysctl and sysctl(8).
+    """
+    rows = ((number, raw.strip()) for number, raw in enumerate(text.split("\n"), 1))
+    lines = (Line(row, path, number) for number, row in rows if row and row[0] not in "#;")
+    return tuple(line for raw in lines if (line := _line(raw)) is not None)
 
 
 def _line(raw: Line) -> SysctlLine | None:
     """One assignment; ``None`` for a line that only takes a key out of patterns (``-key``), and for private keys."""
     name, equals, value = raw.text.partition("=")
     ignore = name.startswith("-")
-    name = name.lstrip("-").strip()
+    name = name.lstrip("-").strip().lstrip("/")
     key = key_name(name)
     parts = key_file(name).split("/")
     if not equals or any(part in ("", ".", "..") for part in parts) or parts[-1] in _PRIVATE:

@@ -62,11 +62,26 @@ def judged() -> tuple[str, str | None]:
         {"/etc/sysctl.d/99-a.conf": f"{KEY} = 2\n{KEY} = 1\n"},
         {"/etc/sysctl.d/99-a": f"{KEY} = 2\n"},
         {"/etc/sysctl.d/9-a.conf": f"{KEY} = 2\n"},
+        {"/run/sysctl.d/99-r.conf": f"{KEY} = 2\n"},
+        {"/run/sysctl.d/90-advisor.conf": f"{KEY} = 2\n"},
+        {"/etc/sysctl.d/99-a.conf": f"  {KEY}\t=   2  \n"},
+        {"/etc/sysctl.d/99-a.conf": f"# a comment \\\n{KEY} = 2\n"},
+        {"/etc/sysctl.d/99-a.conf": f"{KEY} = 2\r\n"},
+        {"/etc/sysctl.d/99-a.conf": "/net/ipv4/tcp_mtu_probing = 2\n"},
         {"/etc/sysctl.d/Z.conf": f"{KEY} = 2\n", "/etc/sysctl.d/a.conf": f"{KEY} = 0\n"},
     ],
     ids=[
         *("alone", "before", "behind", "vendor behind", "vendor before", "vendor of our name", "slashes", "pattern"),
-        *("comment", "may be missing", "twice", "no .conf", "nine behind ninety", "capitals before letters"),
+        *("comment", "may be missing", "twice", "no .conf", "nine behind ninety"),
+        *(
+            "run behind",
+            "run of our name",
+            "blanks",
+            "comment with a backslash",
+            "line break of DOS",
+            "slash before",
+        ),
+        "capitals before letters",
     ],
 )
 def test_verify_and_systemd_agree(tmp_path: Path, others: Mapping[str, str]) -> None:

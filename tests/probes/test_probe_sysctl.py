@@ -58,11 +58,11 @@ def test_keys_are_written_in_two_ways(key: str, file: str, name: str) -> None:
 
 
 def test_the_lines_of_a_file_are_read() -> None:
-    text = "# comment\n; other\n\nvm.swappiness = 10 \n-net/core/rmem_max=1\\\n2\nnet.ipv4.conf.*.rp_filter=2\nbroken\n"
+    text = "# a \\\n; b\n\nvm.swappiness = 10 \n-net/core/rmem_max=1\\\n2\n/net/ipv4/conf/*/rp_filter=2\nbroken\n"
     lines = parse_sysctl_lines(text, "/etc/sysctl.d/a.conf")
     assert [(line.key, line.value, line.line, line.ignore_errors, line.pattern) for line in lines] == [
         ("vm.swappiness", "10", 4, False, False),
-        ("net.core.rmem_max", "12", 5, True, False),
+        ("net.core.rmem_max", "1\\", 5, True, False),
         ("net.ipv4.conf.*.rp_filter", "2", 7, False, True),
     ]
 
