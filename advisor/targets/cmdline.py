@@ -19,6 +19,8 @@ SUGGESTED = True
 _NAME = re.compile(r"[a-z][A-Za-z0-9_.-]{0,60}", re.ASCII)
 # No blank, quote, $ or backslash: the boot loader's file is a shell script.
 _VALUE = re.compile(r"[A-Za-z0-9_.,:;/+@=-]{1,200}", re.ASCII)
+_SAME = {"iommu": "iommu.passthrough"}
+"""Words that say the same; the last of them counts (drivers/iommu/iommu.c, arch/x86/kernel/pci-dma.c)."""
 
 
 def wrong(key: str, value: Value) -> str | None:
@@ -65,9 +67,11 @@ def cannot_take(snapshot: Snapshot, key: str, value: Value) -> str | None:
 
 
 def set_by(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
-    """The command line, when it says something else: that is the operator's word."""
-    found = seen(snapshot, key)
-    return () if found.text is None else (SetBy(found.text, CMDLINE),)
+    """The command line, when it says something else, in another word too: that is the operator's word."""
+    other = _SAME.get(key)
+    found = [(name, seen(snapshot, name).text) for name in (key, other) if name is not None]
+    told = [(name, text) for name, text in found if text is not None]
+    return tuple(SetBy(text if name == key else f"{name}={text}", CMDLINE) for name, text in told)
 
 
 def same(key: str, seen: str, value: Value) -> bool:

@@ -51,6 +51,12 @@ def test_the_command_line_as_it_is_read() -> None:
     assert "# rule area/name: helps\n# seen: nothing in /proc/cmdline (iommu.passthrough is not on it)\n" in text
 
 
+def test_another_word_for_the_same_stands_too() -> None:
+    machine = host(boot=Boot(parameters={"iommu.passthrough": ("0",)}))
+    told = withheld(wish("cmdline", "iommu", "pt"), host=machine)
+    assert told == ["set to iommu.passthrough=0 by /proc/cmdline: change it there if you agree"]
+
+
 @pytest.mark.parametrize(
     ("key", "value", "why"),
     [
