@@ -17,6 +17,8 @@ from advisor.targets._values import plain, raised_numbers
 SCOPE: Scope = "host"
 SUGGESTED = True
 _POINT = re.compile(r"/[A-Za-z0-9_./@+-]*", re.ASCII)
+_FIELDS = 3
+"""What is mounted, where, and as what; options may be missing."""
 _OPTION = re.compile(r"[a-z][a-z0-9_.-]{0,40}", re.ASCII)
 # A comma would begin another option, a blank another field, a backslash an escape.
 _VALUE = re.compile(r"[A-Za-z0-9_./:%+-]{1,100}", re.ASCII)
@@ -70,9 +72,16 @@ def cannot_take(snapshot: Snapshot, key: str, value: Value) -> str | None:
         return f"{FSTAB} has no line for {point}, as far as is known: say it where it is mounted"
     if entry.text is None:
         return f"{FSTAB}:{entry.line} holds more than is told here (credentials): change it there"
+    if not _is_a_line(entry.text):
+        return f"{FSTAB}:{entry.line} is no line of three fields or more, as the facts tell it: change it there"
     if value is False and option not in (entry.options or {}):
         return f"{FSTAB}:{entry.line} does not have {option}"
     return None
+
+
+def _is_a_line(text: str) -> bool:
+    """Whether there are options in it to change, and it is one line: facts from a file may hold anything."""
+    return text.isprintable() and len(text.split(" ")) >= _FIELDS
 
 
 def set_by(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:

@@ -7,7 +7,7 @@ import pytest
 
 from advisor.model.setting import Value
 from advisor.model.snapshot import Snapshot, Source
-from advisor.probes.mounts import Mounts, parse_fstab
+from advisor.probes.mounts import FstabEntry, Mounts, parse_fstab
 from advisor.targets import mount
 from tests.plans import HOSTILE, UNSEEN, body, needed, planned, ran, suggested, wish, withheld
 
@@ -108,6 +108,13 @@ def test_no_text_gets_into_the_diff(text: str) -> None:
 def test_a_captured_line_with_characters_that_cannot_be_seen_is_not_repeated(odd: str) -> None:
     facts = host(f"LABEL={odd} /data ext4 nobarrier 0 0\n")
     assert "holds more than is told here" in withheld(wish("mount", "/data:nobarrier", False), host=facts)[0]
+
+
+@pytest.mark.parametrize("text", ["", "/dev/sda1 /data", "/dev/sda1 /data ext4 nobarrier 0 0\nx"], ids=repr)
+def test_facts_from_a_file_with_a_line_that_is_none_are_not_repeated(text: str) -> None:
+    entry = FstabEntry(line=4, point="/data", fstype="ext4", options={"nobarrier": ""}, text=text)
+    facts = Snapshot(Source(kind="facts"), {"mounts": Mounts(fstab=(entry,))}, {})
+    assert "is no line of three fields" in withheld(wish("mount", "/data:nobarrier", False), host=facts)[0]
 
 
 def test_a_comment_at_the_end_of_a_line_stays() -> None:
