@@ -112,7 +112,7 @@ def test_a_captured_line_with_characters_that_cannot_be_seen_is_not_repeated(odd
 
 @pytest.mark.parametrize("text", ["", "/dev/sda1 /data", "/dev/sda1 /data ext4 nobarrier 0 0\nx"], ids=repr)
 def test_facts_from_a_file_with_a_line_that_is_none_are_not_repeated(text: str) -> None:
-    entry = FstabEntry(line=4, point="/data", fstype="ext4", options={"nobarrier": ""}, text=text)
+    entry = FstabEntry(line=4, point="/data", fstype="ext4", kind="local", options={"nobarrier": ""}, text=text)
     facts = Snapshot(Source(kind="facts"), {"mounts": Mounts(fstab=(entry,))}, {})
     assert "is no line of three fields" in withheld(wish("mount", "/data:nobarrier", False), host=facts)[0]
 
