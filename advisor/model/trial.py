@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Outcome = Literal["ok", "out-of-memory", "no-space-in-shm", "timed-out", "user-error", "killed"]
+Outcome = Literal["ok", "out-of-memory", "no-space-in-shm", "too-many-files", "timed-out", "user-error", "killed"]
 Part = Literal["loop", "cached", "copied", "loader", "cold"]
 """What of a job a trial runs: all of it; the step alone on batches that lie where it needs them; the step on batches
 that are copied to the accelerator first; the loader alone; the loader alone on samples that were not read lately."""

@@ -24,6 +24,9 @@ _SHM_TEXTS = re.compile(
     r"|unable to allocate shared memory\(shm\)[^\n]*"
     r"|No space left on device[^\n]*/dev/shm[^\n]*"
 )
+_FILES_TEXTS = re.compile(
+    r"Too many open files[^\n]*|received \d+ items of ancdata[^\n]*|unable to open shared memory object </torch_[^\n]*"
+)
 _BUS_TEXTS = re.compile(r"Unexpected bus error encountered in worker[^\n]*|killed by signal: Bus error[^\n]*")
 _CRASH_TEXTS = re.compile(
     r"Unexpected segmentation fault encountered in worker[^\n]*"
@@ -170,6 +173,8 @@ def _failed(ending: Ending, failure: Mapping[str, Any]) -> tuple[Outcome, str]:
 def _known_text(ending: Ending, text: str) -> tuple[Outcome, str] | None:
     if found := _SHM_TEXTS.search(text):
         return "no-space-in-shm", _line(found[0])
+    if found := _FILES_TEXTS.search(text):
+        return "too-many-files", _line(f"{found[0]} (ulimit -n bounds what a process holds open)")
     if _last_type(text) in _MEMORY_TYPES:
         return "out-of-memory", _line(_last_line(text))
     if found := _MEMORY_TEXTS.search(text):

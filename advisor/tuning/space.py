@@ -131,6 +131,8 @@ def hopeless(config: Config, trials: Sequence[Trial]) -> str | None:
         outcome, tried = trial.measurement.outcome, trial.config
         if outcome == "no-space-in-shm" and _bytes_of(config) >= _bytes_of(tried):
             return f"{tried.key()} already filled /dev/shm"
+        if outcome == "too-many-files" and _no_less(config, tried):
+            return f"{tried.key()} already held too many files open"
         if outcome == "out-of-memory" and _no_less(config, tried):
             return f"{tried.key()} already ran out of memory"
     return None

@@ -26,7 +26,7 @@ from advisor.tuning.space import PREFETCH_FACTORS
 SEED = 20
 STARTUP_TRIALS = 8
 """TPE proposes at random until this many trials are known; baseline, probes and predictions count."""
-RAN_OUT = ("out-of-memory", "no-space-in-shm")
+RAN_OUT = ("out-of-memory", "no-space-in-shm", "too-many-files")
 """Outcomes that say a configuration is infeasible; any other failure says nothing about its place in the space."""
 JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
 _DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, AssertionError, NotImplementedError)

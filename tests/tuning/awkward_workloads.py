@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -142,6 +143,14 @@ class Slow(Samples):
 
 def slowly_loaded():
     return Workload(Slow(), batch_size=4, step=lambda batch: None)
+
+
+def keeps_batches():
+    """Each batch that is kept holds a descriptor, and there are few."""
+    kept = []
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (96, hard))
+    return Workload(Samples(), step=kept.append)
 
 
 def file_system_sharing():

@@ -80,6 +80,21 @@ def failed(text: str, **others: object) -> Ending:
         ),
         (failed("OSError: [Errno 12] Cannot allocate memory"), "out-of-memory", "Cannot allocate memory"),
         (failed("RuntimeError: DataLoader timed out after 54.0 seconds"), "timed-out", "a worker gave no batch"),
+        (
+            failed(
+                "RuntimeError: Too many open files. Communication with the workers is no longer possible. Please "
+                "increase the limit using `ulimit -n` in the shell"
+            ),
+            "too-many-files",
+            "Communication with the workers is no longer possible",
+        ),
+        (failed("OSError: [Errno 24] Too many open files: '/data/7.jpg'"), "too-many-files", "/data/7.jpg"),
+        (failed("RuntimeError: received 0 items of ancdata"), "too-many-files", "0 items of ancdata (ulimit -n"),
+        (
+            failed("RuntimeError: unable to open shared memory object </torch_29919_1396182366> in read-write mode"),
+            "too-many-files",
+            "unable to open shared memory object",
+        ),
         (failed(LOST), "killed", "exited unexpectedly"),
         (failed(LOST, oom_kills=1), "out-of-memory", "OOM killer"),
         (

@@ -189,7 +189,9 @@ def test_the_global_batch_is_kept_by_every_trial(tmp_path: Path) -> None:
     assert len({c.batch_size for c in machine.runs}) > 1
 
 
-@pytest.mark.parametrize("outcome", ["out-of-memory", "no-space-in-shm", "timed-out", "user-error", "killed"])
+@pytest.mark.parametrize(
+    "outcome", ["out-of-memory", "no-space-in-shm", "too-many-files", "timed-out", "user-error", "killed"]
+)
 def test_a_failing_region_is_a_result_and_the_search_goes_on(tmp_path: Path, outcome: Outcome) -> None:
     machine = Machine(cpu=30e-6, blocked=2e-3, outcome=lambda c: outcome if c.num_workers > 12 else "ok")
     result, choice, _ = search(machine, tmp_path)

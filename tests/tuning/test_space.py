@@ -68,10 +68,21 @@ def test_what_is_not_known_is_not_held_against_a_point() -> None:
         ("no-space-in-shm", Config(4, 4, 32), Config(4, 2, 32), False),
         ("out-of-memory", Config(4, 2, 64), Config(4, 4, 64), True),
         ("out-of-memory", Config(4, 2, 64), Config(8, 8, 32), False),
+        ("too-many-files", Config(4, 2, 64), Config(8, 2, 64), True),
+        ("too-many-files", Config(4, 2, 64), Config(2, 2, 64), False),
         ("user-error", Config(4, 2, 64), Config(8, 8, 64), False),
         ("killed", Config(4, 2, 64), Config(8, 8, 64), False),
     ],
-    ids=["shm-same-bytes", "shm-fewer", "memory-more", "memory-smaller-batch", "user-error", "killed"],
+    ids=[
+        "shm-same-bytes",
+        "shm-fewer",
+        "memory-more",
+        "memory-smaller-batch",
+        "files-more",
+        "files-fewer",
+        "user-error",
+        "killed",
+    ],
 )
 def test_more_of_what_ran_out_is_refused(outcome: Outcome, tried: Config, asked: Config, refused: bool) -> None:
     assert (hopeless(asked, [Trial(0, tried, Measurement(outcome))]) is not None) == refused

@@ -190,6 +190,12 @@ def test_a_process_that_ends_without_a_word_is_told_by_how_it_ended(
     assert said in measured.message
 
 
+def test_too_many_open_files_are_told_as_that() -> None:
+    measured = trial("keeps_batches", WORKERS)
+    assert measured.outcome == "too-many-files"
+    assert "ulimit -n" in measured.message
+
+
 def test_full_shared_memory_is_told_as_that() -> None:
     """In a mount namespace of its own, where /dev/shm has room for few batches."""
     small = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=16m none /dev/shm && exec "$@"', "sh"]
