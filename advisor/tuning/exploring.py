@@ -15,6 +15,8 @@ AS_FAST = 0.02
 """A cheaper point that is expected to lose no more than this is worth a trial."""
 SIZE_GAIN = 0.03
 """A micro-batch whose step is faster by less is not worth a change."""
+UNSEEN = 0.01
+"""Of what is left below a ceiling: nobody would see it."""
 REACHED, REPEATS = 0.03, 1
 """What is left below a ceiling that counts as reached, and how often it is then measured again."""
 GROWTH, MOST_WITHOUT_GAIN, MOST_SIZES = 1.5, 2, 2
@@ -49,7 +51,7 @@ def _room(session: Session, batch: int, best: float) -> float:
     ceiling = session.ceiling(batch)
     if ceiling is not None and math.log(ceiling) - best < REACHED:
         ceiling = _speed(session, batch, 1 + REPEATS)
-    return math.inf if ceiling is None else math.log(ceiling) - best
+    return math.inf if ceiling is None else math.log(ceiling) - best - UNSEEN
 
 
 def cheaper_one(session: Session, batches: Sequence[int]) -> Config | None:

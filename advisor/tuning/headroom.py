@@ -83,7 +83,7 @@ def _gain(most: Ratio) -> str:
     interval = f" (95 % interval {_percent(most.low)} to {_percent(most.high)})" if most.low and most.high else ""
     if 1 - 1 / most.value < LEAST_WAIT:
         return f"the training step alone is no faster than the loop, {_percent(most.value)}{interval}"
-    return f"the training step alone is {_percent(most.value)} faster than the loop{interval}: no loader gains more"
+    return f"the training step alone is {_percent(most.value)[1:]} faster than the loop{interval}: no loader gains more"
 
 
 def _percent(ratio: float) -> str:

@@ -170,7 +170,11 @@ class Session:
     def impossible(self, config: Config) -> str | None:
         """Why ``config`` cannot work, if that is known."""
         short = [name for name, excess in violations(config, self.job.resources, self.cost()).items() if excess > 0]
-        return f"not enough {' and '.join(short)}" if short else hopeless(config, [*self.trials, *self.parts])
+        if short:
+            return f"not enough {' and '.join(short)}"
+        # Kept batches take memory that a loop does not: with today's micro-batch they say nothing about loops.
+        larger = [t for t in self.parts if self.batch_of(t.config) > self.job.batching.today]
+        return hopeless(config, [*self.trials, *larger])
 
     def measure(
         self, config: Config, origin: str, number: int | None = None, part: Part = "loop", windows: int = WINDOWS

@@ -11,7 +11,7 @@ from advisor.workloads._order import Endless
 from advisor.workloads._tensors import bytes_of, on_device, tensors_of
 
 SEED = 0
-MOST_KEPT, MOST_KEPT_BYTES = 8, 256 * 1024 * 1024
+MOST_KEPT, MOST_KEPT_BYTES = 8, 128 * 1024 * 1024
 """Batches that a trial without a loader goes round in: some, so that no single one decides; not all memory."""
 _END = object()
 

@@ -14,7 +14,7 @@ from advisor.tuning.choice import Choice, choose
 from advisor.tuning.progress import Ended, Event
 from advisor.tuning.search import Outcome as Result
 from advisor.tuning.search import run_search
-from advisor.tuning.session import Job, Limits
+from advisor.tuning.session import FINAL_WINDOWS, Job, Limits
 from advisor.tuning.space import Resources
 from advisor.tuning.study import open_study
 
@@ -180,6 +180,50 @@ def test_a_diagnosis_measures_the_baseline_alone(tmp_path: Path) -> None:
     machine = Machine(cpu=5e-3)
     search(machine, tmp_path, diagnose_only=True)
     assert len(machine.runs) == 1
+
+
+class KeepsNothing(Machine):
+    """Memory for the loop, but not for batches that are kept."""
+
+    def __call__(self, config: Config, part: Part = "loop", windows: int = 3) -> Measurement:
+        measured = super().__call__(config, part, windows)
+        return Measurement("out-of-memory") if part == "cached" else measured
+
+
+def test_kept_batches_that_take_too_much_memory_end_nothing(tmp_path: Path) -> None:
+    machine = KeepsNothing(cpu=5e-3, step=1e-3, cpus=4.0)
+    result, choice, _ = search(machine, tmp_path, Declared(batch_size=16, global_batch=64, has_step=True))
+    assert machine.parts.count("cached") == 1
+    assert choice.config is not None
+    assert choice.config.num_workers == 4
+    assert result.diagnosis is not None
+    assert "at most" in result.diagnosis.says
+
+
+def test_a_disturbed_run_of_the_comparison_is_repeated_in_its_round(tmp_path: Path) -> None:
+    machine = Machine(cpu=5e-3, cpus=4.0, noise=0.005)
+    result, choice, _ = search(Disturbed(machine), tmp_path)  # type: ignore[arg-type]
+    rounds = [t.origin for t in result.trials if t.origin.startswith("final") and t.config == choice.config]
+    assert rounds.count("final 2") == 2
+    assert choice.gain is not None
+    assert choice.gain.low is not None
+    assert choice.gain.low > 3
+
+
+class Disturbed:
+    """A machine on which the first run with workers in the second round is slowed down to a half."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine, self.finals, self.done = machine, 0, False
+        self.step, self.cpus, self.clock = machine.step, machine.cpus, machine.clock
+
+    def __call__(self, config: Config, part: Part = "loop", windows: int = 3) -> Measurement:
+        measured = self.machine(config, part, windows)
+        self.finals += windows == FINAL_WINDOWS and config.num_workers == 0
+        if self.finals == 2 and config.num_workers and not self.done:
+            self.done = True
+            return replace(measured, samples_per_second=tuple(rate / 2 for rate in measured.samples_per_second))
+        return measured
 
 
 def test_the_global_batch_is_kept_by_every_trial(tmp_path: Path) -> None:
