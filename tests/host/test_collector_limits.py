@@ -104,8 +104,8 @@ def contents(archive: str) -> dict[str, bytes | str]:
         for member in tar:
             if member.issym():
                 found[member.name] = member.linkname
-            elif member.isfile() and not member.name.startswith("cmd/"):
-                found[member.name] = (tar.extractfile(member) or tar.fileobj).read()  # type: ignore[union-attr]
+            elif (file := tar.extractfile(member)) is not None and not member.name.startswith("cmd/"):
+                found[member.name] = file.read()
     calls = json.loads(found.pop("calls.json"))
     return found | {"modes": json.dumps(calls["modes"]), "names": json.dumps(calls["names"])}
 
@@ -118,10 +118,27 @@ def test_neither_small_batches_nor_a_node_without_awk_change_what_comes(name: st
     wanted = contents(collect(tmp_path, name, ADVISOR_COLLECTOR_ROOT=root))
     assert wanted["fs/proc/irq/4/smp_affinity"] == b"4\n"
     others = {
-        "batches": (("BATCH=400 ", "BATCH=3 "),),
+        "batches": (
+            ("BATCH=400 ", "BATCH=3 "),
+            ('"${ALL-0}" -lt 20000', '"${ALL-0}" -lt 1'),
+        ),
         "no-awk": (("| awk -v n=2", "| no-such-awk -v n=2"),),
     }
     for what, pairs in others.items():
         (tmp_path / what).mkdir()
         text = changed(script(), *pairs)
         assert contents(collect(tmp_path / what, name, text=text, ADVISOR_COLLECTOR_ROOT=root)) == wanted
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_a_slow_removal_of_many_files_is_not_waited_for(name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "gate")
+    later = f'(read -r word < "{tmp_path}/gate"; rm -rf "$W") &'
+    slow = changed(script(), ('"${ALL-0}" -lt 20000', '"${ALL-0}" -lt 1'), ('rm -rf "$W" &', later))
+    done = run_it(name, slow, tmp_path / "work", ADVISOR_COLLECTOR_GRACE_SECONDS="1")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len(list((tmp_path / "work").iterdir())) == 1
+    (tmp_path / "gate").write_text("go\n")
+    (tmp_path / "whole.tar").write_bytes(done.stdout)
+    assert open_root(str(tmp_path / "whole.tar")).text("/proc/cmdline") == "quiet"
+    assert _in_time(lambda: nothing_is_left(tmp_path / "work"))

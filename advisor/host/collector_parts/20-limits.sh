@@ -7,7 +7,21 @@ clean() {
     # One that was started just before the signal has no name yet.
     [ "${started-}" = "$!" ] || kill -9 "$!" 2>/dev/null
     cd / || :
-    [ -z "${W-}" ] || rm -rf "$W"
+    [ -z "${W-}" ] || remove
+}
+
+# Removes the folder. Where there are many files in it, a busy disk may take minutes for that: then it is not waited for
+# longer than the grace, and not at all once the time is over; it goes on alone.
+remove() {
+    if [ "${ALL-0}" -lt 20000 ]; then rm -rf "$W"; return; fi
+    exec > /dev/null 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
+    rm -rf "$W" &
+    waited=0
+    [ -z "$OVER" ] || return 0
+    while [ -d "$W" ] && [ "$waited" -lt "$GRACE_SECONDS" ]; do
+        sleep 1
+        waited=$((waited + 1))
+    done
 }
 
 stopped() { clean; trap - EXIT; exit "$1"; }

@@ -13,7 +13,7 @@ want() {
 # Reads the files on the list, many with one cat, a mark after each.
 flush() {
     [ "$COUNT" -gt 0 ] || return 0
-    COUNT=0 here=$PWD
+    ALL=$((ALL + COUNT)) COUNT=0 here=$PWD
     cd "$W" || return
     read_list
     exec 4> "$W/folders" 9> "$W/list"

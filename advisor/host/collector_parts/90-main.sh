@@ -33,7 +33,7 @@ main() {
     [ "$HEAD" = ab ] || HEAD=
     LATER='' LAST_LINK='' EXISTS='' MODES='' MODULES='' SEEN='' HIDDEN='' LOCAL='' CGROUPS='' FAR='' TOOLS=''
     LIMIT=$JOB_SECONDS
-    COUNT=0 jobs_done=0 asked=0 depth=0
+    COUNT=0 ALL=0 jobs_done=0 asked=0 depth=0
     large_file /proc/self/mountinfo
     large_file /proc/self/cgroup
     mounts
