@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from advisor.commands._binding import Binding
 from advisor.commands._options import duration_text
 from advisor.commands._progress import shown
 from advisor.derived.budget import Budget
@@ -69,11 +70,13 @@ class Asked:
     color: bool = True
 
 
-def resources(budget: Budget | None) -> Resources:
+def resources(budget: Budget | None, bound: Binding | None = None) -> Resources:
     """What one rank may use. The limit of open files is each process's own, so it is not divided."""
     if budget is None:
         return Resources()
     cpus = budget.cpus_per_rank if budget.cpus_per_rank is not None else budget.cpus_per_rank_at_most
+    if bound is not None:
+        cpus = bound.each() if cpus is None else min(cpus, bound.each())
     return Resources(
         cpus=cpus,
         memory_bytes=_least(budget.memory_available_per_rank_bytes, budget.memory_per_rank_bytes),

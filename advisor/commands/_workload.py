@@ -39,6 +39,8 @@ class Wanted:
     python: str
     step_time: float | None
     budget: float
+    cpus: tuple[int, ...] | None = None
+    """CPUs that trials are bound to, if they are."""
 
     def request(self, config: Config, part: Part = "loop", windows: int = WINDOWS) -> TrialRequest:
         """The trial of one configuration."""
@@ -53,6 +55,7 @@ class Wanted:
             step_time=self.step_time,
             slice_index=UNREAD_SLICE if part == "cold" else 0,
             part=part,
+            cpus=self.cpus,
         )
 
 

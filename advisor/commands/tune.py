@@ -15,6 +15,7 @@ import click
 
 from advisor.commands import _summary
 from advisor.commands._assemble import asked_by, assemble, job_as_chosen
+from advisor.commands._binding import Binding, binding
 from advisor.commands._busy import refuse_foreign_gpu_work, wait_until_quiet
 from advisor.commands._cache import cache_folder
 from advisor.commands._given import given_options
@@ -164,7 +165,9 @@ def tune(options: Options) -> int:
 
         report = judge(snapshot)
         told = [f"probe {d.probe} failed: {d.error}" for d in defects] + list(report.defects)
-        ready = Ready(snapshot, report, tuple(told), described, runner(job), cache / "studies", judge)
+        bound = binding(snapshot, [*asked_by(report, snapshot), *own])
+        run = runner(replace(job, cpus=bound.cpus if bound else None))
+        ready = Ready(snapshot, report, tuple(told), described, run, cache / "studies", judge, bound)
         return _measured_and_written(options, own, ready)
 
 
@@ -179,6 +182,8 @@ class Ready:
     run: Run
     studies: Path
     judge: Callable[[Snapshot], Report]
+    bound: Binding | None = None
+    """Where trials run, if job/launch.sh binds ranks."""
 
 
 def _measured_and_written(options: Options, own: Sequence[Setting], ready: Ready) -> int:
@@ -188,7 +193,7 @@ def _measured_and_written(options: Options, own: Sequence[Setting], ready: Ready
     _say(options, note)
     ended = None
     if record is None:
-        room = resources(ready.snapshot.get(Budget))
+        room = resources(ready.snapshot.get(Budget), ready.bound)
         record, ended = measure(ready.described, asked, parts, room, ready.studies, ready.run, sys.stderr)
     if options.diagnose_only:
         _print(options, record, None, None)
@@ -260,6 +265,7 @@ def _validity(options: Options, asked: Asked, ready: Ready) -> dict[str, Part]:
         "data": os.path.realpath(options.data) if options.data is not None else None,
         "step_time_seconds": options.step_time,
         "exhaustive": options.exhaustive,
+        **({"bound_cpus": ready.bound.each()} if ready.bound else {}),
     }
     return validity(described, batching(described.declared, asked.ranks, asked.global_batch), conditions)
 

@@ -46,6 +46,8 @@ def main(folder: str) -> None:
     status = 1
     try:
         request = json.loads((Path(folder) / "request.json").read_text("utf-8"))
+        if request["cpus"]:
+            os.sched_setaffinity(0, request["cpus"])  # before torch counts CPUs
         tell({"result": _do(request, tell)})
         status = 0
     except WorkloadError as error:
@@ -247,6 +249,7 @@ class _Trial:
             "epochs": batches.epochs,
             "tensors_per_batch": batches.tensors_per_batch or 0,
             "torch_threads": torch.get_num_threads(),
+            "cpus": len(os.sched_getaffinity(0)),
             "start_method": _start_method(),
             "device": "cuda" if self.device is not None else "cpu",
         }

@@ -75,6 +75,8 @@ class TrialRequest:
     """Which part of the seeded permutation of the data set is read."""
     part: Part = "loop"
     """What of the job is run: see `Part`."""
+    cpus: tuple[int, ...] | None = None
+    """CPUs that the child and its workers are bound to; ``None``: those of advisor."""
     memory_limit_bytes: int | None = None
     """The trial is stopped when its processes together need more; ``None``: most of what is available."""
 

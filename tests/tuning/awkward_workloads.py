@@ -136,6 +136,12 @@ def training():
     return Workload(Samples(), batch_size=4, num_workers=1, step=trained.step, optimizer_step=trained.update)
 
 
+class OnOneCpu(Samples):
+    def before(self, index):
+        if len(os.sched_getaffinity(0)) != 1:
+            raise RuntimeError(f"a worker may run on {os.sched_getaffinity(0)}")
+
+
 class Slow(Samples):
     def before(self, index):
         time.sleep(0.02)

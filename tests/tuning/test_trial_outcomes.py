@@ -107,6 +107,14 @@ def test_a_step_time_stands_in_for_training_unless_the_loader_alone_is_asked_for
     assert trial("training", part="loader").step_seconds == ()
 
 
+@pytest.mark.parametrize("config", [ALONE, WORKERS], ids=["no workers", "two workers"])
+def test_a_trial_stays_on_the_cpus_it_is_bound_to(config: Config) -> None:
+    one = max(os.sched_getaffinity(0))
+    measured = trial("OnOneCpu", config, cpus=(one,))
+    assert (measured.outcome, measured.message) == ("ok", "")
+    assert measured.notes["cpus"] == 1
+
+
 def test_the_step_alone_runs_on_batches_that_are_kept() -> None:
     """Sixteen samples are loaded one by one at 20 ms, and then no more."""
     alone = trial("slowly_loaded", part="cached")
