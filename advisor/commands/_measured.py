@@ -189,6 +189,7 @@ def _record(described: Described, asked: Asked, parts: Mapping[str, Part], job: 
         choice=choice,
         trials=outcome.trials,
         parts=outcome.parts,
+        verdict=outcome.diagnosis.verdict if outcome.diagnosis else "unknown",
         notes=_notes(job, outcome, choice),
     )
 

@@ -108,6 +108,7 @@ def as_json(record: Record, report: Report | None, files: Files | None, diagnosi
         "schema_version": SCHEMA_VERSION,
         "basis": record.basis,
         "headroom": record.headroom,
+        "verdict": record.verdict,
         "validity_key": record.validity_key,
         "baseline": _plain(record, record.choice.of(record.baseline)),
         "chosen": _plain(record, choice.of(choice.config)) if choice.config and not diagnosis else None,

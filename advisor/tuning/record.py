@@ -43,6 +43,8 @@ class Record:
     notes: tuple[str, ...] = ()
     parts: tuple[Trial, ...] = ()
     """Of the step alone and the loader alone, from which the headroom is told."""
+    verdict: str = "unknown"
+    """What holds the baseline up, one of `advisor.tuning.headroom.Verdict`."""
 
 
 _RECORD: TypeAdapter[Record] = TypeAdapter(Record)

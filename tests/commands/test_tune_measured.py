@@ -160,8 +160,11 @@ def test_a_rank_may_use_the_least_that_is_known() -> None:
         memory_available_per_rank_bytes=60,
         shm_per_rank_bytes=50,
         open_files=1024,
+        pids_left=900,
+        ranks=4,
     )
-    assert resources(budget) == Resources(cpus=2.5, memory_bytes=60, shm_bytes=50, files=1024)
+    expected = Resources(cpus=2.5, memory_bytes=60, shm_bytes=50, files=1024, tasks=225)
+    assert resources(budget) == expected
 
 
 @pytest.mark.parametrize(
@@ -198,6 +201,28 @@ def test_the_summary_tells_what_is_disputed_apart(tmp_path: Path) -> None:
     assert "Review    1 warn; authorities disagree about 1\n" in text
     document = json.loads(_summary.as_json(searched(tmp_path), report, None))
     assert (document["failing"], document["disputed"]) == (["area/bad"], ["area/bad"])
+    assert document["verdict"] == "unknown"  # there is no step
+
+
+def test_what_a_changed_micro_batch_means_and_what_holds_the_loop_up_are_told(tmp_path: Path) -> None:
+    """A step that takes 10 ms whatever its batch, and a loader that is fast enough for any."""
+    described = Described("x.py:f", Declared(batch_size=8, global_batch=64, has_step=True), 0, {})
+
+    def stepping(config: Config, part: Piece = "loop", windows: int = 3) -> Measurement:
+        size = config.batch_size or 1
+        seconds = 1e-5 * size if part == "loader" else 10e-3
+        notes = {} if part == "cached" else {"cpu_seconds_per_sample": 1e-6, "blocked_seconds_per_sample": 9e-6}
+        rates = tuple(size / seconds * (1 + n / 1000) for n in range(windows))
+        wait = None if part == "loader" else 0.01
+        return Measurement("ok", samples_per_second=rates, wait_share=wait, step_seconds=(seconds,), notes=notes)
+
+    record, _ = measure(described, ASKED, parts(), Resources(cpus=2.0), tmp_path, stepping, io.StringIO())
+    assert record.choice.config is not None
+    assert record.choice.config.batch_size == 64
+    assert any("batch normalization" in note for note in record.notes)
+    assert record.verdict == "compute"
+    assert {trial.part for trial in record.parts} == {"cached", "loader"}
+    assert parse_record(record_text(record), "tuning.json") == record
 
 
 def test_the_summary_is_json_too(tmp_path: Path) -> None:
