@@ -35,7 +35,7 @@ def test_what_was_installed_and_took_effect_stays_generated(tmp_path: Path) -> N
         path.write_text(f"{UNLIMITED}\n")
     after = rendered(root, tmp_path / "out")
     assert settings(after) == settings(before)
-    assert len(before) == 5
+    assert len(before) == 4
 
 
 def test_what_was_installed_and_did_not_take_effect_yet_stays_too(tmp_path: Path) -> None:

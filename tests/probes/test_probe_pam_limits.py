@@ -144,7 +144,7 @@ def test_endless_lines_cost_nothing_and_say_nothing() -> None:
 
 
 @pytest.mark.shared
-@pytest.mark.skipif(not SHARED.exists(), reason="the shared hosts are not here")
+@pytest.mark.skipif(not SHARED.exists(), reason="needs the captured machines beside the checkout")
 def test_a_real_file_of_two_users() -> None:
     lines, _, skipped = parse_limits(SHARED.read_text(), CONF)
     numbers = [(line.domain, line.item, line.type, line.number) for line in lines]

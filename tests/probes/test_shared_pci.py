@@ -19,7 +19,7 @@ WITH_CONFIG = {
 
 
 @pytest.mark.shared
-@pytest.mark.skipif(not HOSTS.is_dir(), reason="the collection of real hosts is not here")
+@pytest.mark.skipif(not HOSTS.is_dir(), reason="needs the captured machines beside the checkout")
 @pytest.mark.parametrize("name", WITH_CONFIG)
 def test_what_others_than_root_cannot_read_is_denied_on_real_machines(name: str) -> None:
     host = open_root(str(HOSTS / f"{name}.tar.bz2"))
@@ -30,7 +30,7 @@ def test_what_others_than_root_cannot_read_is_denied_on_real_machines(name: str)
 
 
 @pytest.mark.shared
-@pytest.mark.skipif(not HOSTS.is_dir(), reason="the collection of real hosts is not here")
+@pytest.mark.skipif(not HOSTS.is_dir(), reason="needs the captured machines beside the checkout")
 @pytest.mark.parametrize("name", WITH_CONFIG)
 def test_windows_of_real_devices(name: str) -> None:
     host = open_root(str(HOSTS / f"{name}.tar.bz2"))
