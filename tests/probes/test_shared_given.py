@@ -12,7 +12,10 @@ from advisor.probes._topo_matrix import parse_topo
 from advisor.probes._xml import NotReadable
 
 HOSTS = Path(__file__).resolve().parents[3] / "shared/hosts"
-pytestmark = [pytest.mark.shared, pytest.mark.skipif(not HOSTS.is_dir(), reason="needs the captured machines beside the checkout")]
+pytestmark = [
+    pytest.mark.shared,
+    pytest.mark.skipif(not HOSTS.is_dir(), reason="needs the captured machines beside the checkout"),
+]
 
 
 def files(*patterns: str) -> list[Path]:
