@@ -74,6 +74,14 @@ put '400000 100000' job/step/cpu.max
 put 734003200 job/step/memory.max
 put $$ job/step/cgroup.procs
 cd /
+# Cards negotiate their links for a while; what cables are like is told only then.
+for card in eth0 eth1; do
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        read -r state < "/sys/class/net/$card/operstate"
+        [ "$state" = up ] && break
+        sleep 1
+    done
+done
 say set up
 
 # collect NAME [COMMAND ...]: runs the collector below COMMAND; its archive, messages, status and times come back.
