@@ -21,7 +21,6 @@ UNIT_NAME = "advisor-irq-affinity"
 UNIT = f"/etc/systemd/system/{UNIT_NAME}.service"
 PLACES = (SCRIPT, UNIT)
 MODE = FILE_MODE
-ALONE = True
 WHEN = "with: systemctl daemon-reload && systemctl enable --now advisor-irq-affinity.service"
 KEY, NEAR = "nic-queues", "near"
 SCRIPT_HASH = "ff697a0db254fbccc5b86d1cf57119ca799b73079e8635822c11d530f6807430"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.test_rules_on_whole_machines import calls, failing, healthy, report
+from tests.healthy_node import calls, failing, healthy, report
 
 CONF = "/etc/nccl.conf"
 

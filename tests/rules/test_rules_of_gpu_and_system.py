@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from advisor.model.job import Job
-from tests.rules.test_rules_on_whole_machines import (
+from tests.healthy_node import (
     CLOCK,
     JOB,
     calls,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from advisor.model.job import Job
-from tests.rules.test_rules_on_whole_machines import JOB, MOUNTS, calls, failing, healthy, mountstats, report, where
+from tests.healthy_node import JOB, MOUNTS, calls, failing, healthy, mountstats, report, where
 from tests.trees import write_link
 
 DATA = "41 36 259:0 / /data rw,noatime - xfs /dev/nvme0n1 rw,inode64"
