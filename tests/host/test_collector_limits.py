@@ -11,8 +11,9 @@ import pytest
 
 from advisor.commands._collected import script
 from advisor.host.captured import open_root
+from tests.big_node import big_node
 from tests.gpu_node import gpu_node
-from tests.host.test_collector import SHELLS, _commands, _in_time, big_node, collect, shell, slow_script
+from tests.host.test_collector import SHELLS, _commands, _in_time, collect, shell, slow_script
 from tests.trees import write_tree
 
 QUICK = {"ADVISOR_COLLECTOR_SECONDS": "2", "ADVISOR_COLLECTOR_GRACE_SECONDS": "2"}

@@ -1,0 +1,195 @@
+"""A node with GPUs, RDMA cards and RAID, whose kernel spells many things in its own way."""
+
+from pathlib import Path
+
+from tests.pci_spaces import acs, ats, express, pci_space, serial
+from tests.trees import write_link, write_tree
+
+GPU = "/sys/devices/pci0000:17/0000:17:01.0/0000:18:00.0"
+NIC = "/sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0"
+NVME = "/sys/devices/pci0000:64/0000:64:02.0/0000:65:00.0"
+DISK = "/sys/devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0"
+MOUNTS = (
+    "20 1 0:19 / /proc rw - proc proc rw\n21 1 0:20 / /sys rw - sysfs sysfs rw\n"
+    "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n30 21 0:30 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+    "41 22 0:41 / /tank rw - zfs tank/data rw\n42 22 0:42 / /scratch rw - lustre 10.0.0.8@tcp:/scratch rw\n"
+    "40 22 0:40 / /data rw,noatime - nfs4 filer:/export rw,vers=4.2,hard,addr=10.0.0.9\n"
+)
+CONTENTS: dict[str, str | bytes] = {
+    "/proc/self/mountinfo": MOUNTS,
+    "/proc/self/cgroup": "0::/job.slice/step\\x2d1.scope\n",
+    "/proc/self/status": "CapEff:\t0000000000004000\nCpus_allowed_list:\t0-1,3\n",
+    "/proc/self/limits": "Max locked memory         65536                unlimited            bytes\n",
+    "/sys/fs/cgroup/job.slice/cpu.max": "150000 100000\n",
+    "/sys/fs/cgroup/job.slice/memory.max": "max\n",
+    "/sys/fs/cgroup/job.slice/step\\x2d1.scope/cpu.max": "max 100000\n",
+    "/sys/fs/cgroup/job.slice/step\\x2d1.scope/memory.max": "8589934592\n",
+    "/proc/cmdline": "quiet nvme.poll_queues=4 iommu=pt\n",
+    "/proc/cpuinfo": "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu lm\n",
+    "/proc/meminfo": "MemTotal:       16777216 kB\n",
+    "/proc/sys/kernel/osrelease": "6.1.0-18-amd64\n",
+    "/proc/sys/vm/swappiness": "60\n",
+    "/proc/sys/vm/laptop_mode": "0",
+    "/proc/sys/net/ipv4/tcp_rmem": "4096\t131072\t6291456\n",
+    "/proc/1/comm": "systemd\n",
+    "/etc/fstab": "/dev/sda1 / ext4 noatime 0 1\n",
+    "/etc/systemd/system/data.mount": "[Mount]\nWhat=filer:/export\nWhere=/data\nType=nfs\n",
+    "/proc/self/mountstats": "device filer:/export mounted on /data with fstype nfs4 statvers=1.1\n\tage:\t13968\n",
+    "/proc/mdstat": "Personalities : [raid0]\n",
+    "/proc/spl/kstat/zfs/arcstats": "13 1 0x01 98 26656 486 123\nname type data\nc_max 4 8367976448\n",
+    "/tank/": "",
+    "/sys/module/zfs/version": "2.2.4-1\n",
+    "/sys/module/zfs/parameters/zfs_arc_max": "0\n",
+    "/sys/fs/lustre/llite/scratch-ffff9d2c4f6b8000/max_read_ahead_mb": "64\n",
+    "/sys/devices/virtual/bdi/0:40/read_ahead_kb": "128\n",
+    "/etc/sysctl.conf": "vm.swappiness = 5\n",
+    "/etc/sysctl.d/10-a.conf": "# a\nvm.laptop_mode=0\n -net/ipv4/tcp_rmem = 1 2 3\n",
+    "/etc/modprobe.d/it's \"odd\" \\ one.conf": "options my-module depth=4\noptions nvme io_queue_depth=512",
+    "/sys/module/nvme/parameters/io_queue_depth": "1024\n",
+    "/sys/module/nvme/initstate": "live\n",
+    "/sys/module/my_module/parameters/depth": "4\n",
+    "/sys/class/dmi/id/sys_vendor": "Supermicro\n",
+    "/sys/class/power_supply/": "",
+    "/sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+    "/sys/kernel/iommu_groups/7/type": "DMA-FQ\n",
+    "/proc/interrupts": "           CPU0       CPU1\n"
+    "  90:         5          0  PCI-MSI 1-edge  mlx5_comp0@pci:0000:3b:00.0\n",
+    "/proc/irq/90/smp_affinity": "3\n",
+    "/proc/irq/90/smp_affinity_list": "0-1\n",
+    "/proc/irq/90/effective_affinity_list": "0\n",
+    "/proc/irq/90/node": "1\n",
+    "/proc/net/softnet_stat": "00000001 00000000 00000000 00000000 00000000\n",
+    **{f"/sys/devices/system/cpu/{name}": "0-1\n" for name in ("online", "present", "possible")},
+    **{
+        f"/sys/devices/system/cpu/cpu{n}/topology/{name}": f"{n}\n"
+        for n in range(2)
+        for name in ("core_id", "physical_package_id", "thread_siblings_list", "core_siblings_list")
+    },
+    "/sys/devices/system/cpu/cpufreq/policy0/scaling_driver": "intel_pstate\n",
+    "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor": "powersave\n",
+    "/sys/devices/system/cpu/smt/active": "0\n",
+    **{
+        f"/sys/devices/system/cpu/cpu{n}/cache/index{k}/{name}": text
+        for n in range(2)
+        for k in (0, 3)
+        for name, text in (("level", f"{k}\n"), ("size", "1024K\n"), ("shared_cpu_list", f"{n}\n"))
+    },
+    **{f"/sys/devices/system/cpu/cpu0/cpuidle/state1/{name}": "1\n" for name in ("name", "latency", "disable")},
+    **{f"/sys/devices/system/cpu/cpu{n}/thermal_throttle/core_throttle_count": "1\n" for n in range(2)},
+    "/sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq": "2400000\n",
+    "/sys/devices/system/cpu/vulnerabilities/l1tf": "Not affected\n",
+    "/sys/devices/system/edac/mc/mc0/ce_count": "0\n",
+    "/sys/devices/system/edac/mc/mc0/mc_name": "Skylake Socket#0 IMC#0\n",
+    "/sys/devices/system/edac/mc/mc0/dimm0/dimm_label": "A1\n",
+    "/sys/devices/virtual/memory_tiering/memory_tier4/nodelist": "0\n",
+    "/sys/devices/system/node/has_memory": "0\n",
+    "/sys/devices/system/node/node0/numastat": "numa_hit 1\n",
+    "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages": "512\n",
+    "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages": "512\n",
+    "/sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled": "always [inherit] never\n",
+    "/sys/kernel/mm/transparent_hugepage/khugepaged/defrag": "1\n",
+    "/proc/pressure/memory": "some avg10=0.00 avg60=0.00 avg300=0.00 total=1\n",
+    "/proc/stat": "cpu  1 2 3 4\n",
+    "/proc/loadavg": "0.00 0.00 0.00 1/2 3\n",
+    "/sys/fs/cgroup/job.slice/memory.swap.max": "0\n",
+    "/sys/fs/cgroup/job.slice/step\\x2d1.scope/cpu.pressure": "some avg10=0.00 avg60=0.00 avg300=0.00 total=1\n",
+    "/sys/fs/cgroup/system.slice/slurmd.service/cgroup.procs": "77\n78\n",
+    "/proc/77/comm": "slurmstepd\n",
+    "/proc/78/comm": "slurmd\n",
+    "/proc/78/limits": "Max locked memory         65536                unlimited            bytes\n",
+    "/sys/devices/system/node/node0/cpulist": "0-1\n",
+    "/sys/devices/system/node/node0/meminfo": "Node 0 MemTotal:       16777216 kB\n",
+    "/sys/devices/system/node/node0/distance": "10\n",
+    f"{GPU}/class": "0x030200\n",
+    f"{GPU}/vendor": "0x10de\n",
+    f"{GPU}/numa_node": "0\n",
+    f"{GPU}/current_link_width": "16\n",
+    f"{GPU}/config": pci_space(express(relaxed=True), extended=(serial(), ats(enabled=True), (0x0B, b"\n\n\0\r\n"))),
+    f"{GPU}/power/runtime_status": "active\n",
+    f"{GPU}/resource": "0x0000000000000000 0x0000000000ffffff 0x0000000000040200\n" * 13,
+    f"{GPU}/../config": pci_space(express("root port"), extended=(acs(on=0x1D),), bridge=True),
+    f"{NVME}/config": pci_space(express())[:64],
+    f"{NIC}/config": pci_space(express(), vendor=0x15B3),
+    f"{NIC}/power/runtime_status": "suspended\n",
+    f"{GPU}/../class": "0x060400\n",
+    f"{GPU}/../max_link_width": "16\n",
+    f"{NIC}/class": "0x020000\n",
+    f"{NIC}/vendor": "0x15b3\n",
+    f"{NIC}/numa_node": "1\n",
+    f"{NIC}/msi_irqs/90": "msix\n",
+    f"{NIC}/net/eth0/mtu": "9000\n",
+    f"{NIC}/net/eth0/type": "1\n",
+    f"{NIC}/net/eth0/queues/rx-0/rps_cpus": "00000000\n",
+    f"{NIC}/net/eth0/queues/rx-0/rps_flow_cnt": "0\n",
+    f"{NIC}/net/eth0/queues/tx-0/xps_cpus": "00000001\n",
+    f"{NIC}/net/eth0/qos/trust": "dscp\n",
+    **{f"{NIC}/net/eth0/ecn/roce_np/enable/{n}": "1\n" for n in range(8)},
+    f"{NIC}/infiniband/mlx5_0/node_guid": "0c42:a103:005e:7731\n",
+    f"{NIC}/infiniband/mlx5_0/node_type": "1: CA\n",
+    f"{NIC}/infiniband/mlx5_0/tc/1/traffic_class": "Global tclass=106\n",
+    f"{NIC}/infiniband/mlx5_0/ports/1/state": "4: ACTIVE\n",
+    f"{NIC}/infiniband/mlx5_0/ports/1/rate": "400 Gb/sec (4X NDR)\n",
+    f"{NIC}/infiniband/mlx5_0/ports/1/link_layer": "Ethernet\n",
+    f"{NIC}/infiniband/mlx5_0/ports/1/counters/port_xmit_wait": "12\n",
+    f"{NIC}/infiniband/mlx5_0/ports/1/hw_counters/out_of_sequence": "3\n",
+    **{f"{NIC}/infiniband/mlx5_0/ports/1/gids/{n}": "0000:" * 7 + "0000\n" for n in range(4, 12)},
+    **{f"{NIC}/infiniband/mlx5_0/ports/1/gids/{n}": "0000:" * 5 + "ffff:0a00:0001\n" for n in range(4)},
+    **{f"{NIC}/infiniband/mlx5_0/ports/1/gid_attrs/types/{n}": "RoCE v2\n" for n in range(4)},
+    **{f"{NIC}/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/{n}": "eth0\n" for n in range(4)},
+    "/sys/devices/virtual/net/bond0/bonding/mode": "802.3ad 4\n",
+    "/sys/devices/virtual/net/bond0/uevent": "DEVTYPE=bond\nINTERFACE=bond0\n",
+    f"{NVME}/class": "0x010802\n",
+    f"{NVME}/numa_node": "1\n",
+    f"{NVME}/nvme/nvme0/transport": "pcie\n",
+    f"{NVME}/nvme/nvme0/nvme0n1/queue/scheduler": "[none] mq-deadline\n",
+    f"{NVME}/nvme/nvme0/nvme0n1/size": "1000\n",
+    f"{NVME}/nvme/nvme0/nvme0n1/nvme0n1p1/size": "900\n",
+    f"{NVME}/nvme/nvme0/nvme0n1/nvme0n1p1/dev": "259:1\n",
+    f"{NVME}/nvme/nvme0/nvme0n1/nvme0n1p1/holders/md0/": "",
+    f"{NVME}/nvme/nvme0/model": "SAMSUNG MZQL21T9\n",
+    f"{DISK}/model": "ST2000NM\n",
+    f"{DISK}/block/sda/queue/rotational": "1\n",
+    f"{DISK}/block/sda/sda1/size": "800\n",
+    f"{DISK}/scsi_disk/0:0:0:0/cache_type": "write through\n",
+    "/sys/devices/virtual/block/md0/md/level": "raid0\n",
+    "/sys/devices/virtual/block/md0/md/chunk_size": "524288\n",
+    "/sys/devices/virtual/block/md0/md/bitmap/location": "none\n",
+    "/sys/devices/virtual/block/md0/md/dev-nvme0n1p1/state": "in_sync\n",
+    "/sys/devices/virtual/block/md0/slaves/nvme0n1p1/": "",
+    "/proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19\n",
+    "/proc/driver/nvidia/gpus/0000:18:00.0/information": "Model: \t\t NVIDIA H100 80GB HBM3\n",
+    "/dev/infiniband/uverbs0": "",
+    "/usr/lib/sysctl.d/50-x.conf": "vm.swappiness=7\n",
+}  # fmt: skip
+LINKS = {
+    "/lib": "usr/lib",
+    "/etc/sysctl.d/99-sysctl.conf": "../sysctl.conf",
+    "/sys/bus/pci/devices/0000:17:01.0": "../../../devices/pci0000:17/0000:17:01.0",
+    "/sys/bus/pci/devices/0000:18:00.0": f"../../..{GPU.removeprefix('/sys')}",
+    "/sys/bus/pci/devices/0000:3b:00.0": f"../../..{NIC.removeprefix('/sys')}",
+    "/sys/bus/pci/devices/0000:65:00.0": f"../../..{NVME.removeprefix('/sys')}",
+    f"{GPU}/driver": "../../../../bus/pci/drivers/nvidia",
+    f"{NIC}/driver": "../../../../bus/pci/drivers/mlx5_core",
+    f"{NIC}/iommu_group": "../../../../kernel/iommu_groups/7",
+    f"{NIC}/net/eth0/device": "../../../0000:3b:00.0",
+    f"{NIC}/net/eth0/master": "../../../../../virtual/net/bond0",
+    f"{NIC}/infiniband/mlx5_0/device": "../../../0000:3b:00.0",
+    "/sys/class/net/eth0": f"../..{NIC.removeprefix('/sys')}/net/eth0",
+    "/sys/class/net/bond0": "../../devices/virtual/net/bond0",
+    "/sys/class/infiniband/mlx5_0": f"../..{NIC.removeprefix('/sys')}/infiniband/mlx5_0",
+    "/sys/class/bdi/0:40": "../../devices/virtual/bdi/0:40",
+    "/sys/block/nvme0n1": f"..{NVME.removeprefix('/sys')}/nvme/nvme0/nvme0n1",
+    "/sys/block/sda": f"..{DISK.removeprefix('/sys')}/block/sda",
+    "/sys/block/md0": "../devices/virtual/block/md0",
+    f"{NVME}/nvme/nvme0/nvme0n1/device": "../../nvme0",
+    f"{NVME}/nvme/nvme0/device": "../../../0000:65:00.0",
+    f"{NVME}/driver": "../../../../bus/pci/drivers/nvme",
+    f"{DISK}/block/sda/device": "../../../0:0:0:0",
+}  # fmt: skip
+
+
+def big_node(folder: Path) -> Path:
+    write_tree(folder, CONTENTS)
+    for path, target in LINKS.items():
+        write_link(folder, path, target)
+    return folder
