@@ -20,7 +20,9 @@ from typing import Any
 from advisor.errors import WorkloadError
 from advisor.model.trial import Config
 from advisor.model.workload import Workload
+from advisor.tuning.accounts import delay_seconds, seconds_of
 from advisor.tuning.measuring import Edge, Figures, Loop, Plan, Window
+from advisor.tuning.windows import cost_of_a_sample, wait_share
 from advisor.workloads._load import Loaded, load
 from advisor.workloads._loader import Batches, build_loader, is_iterable, kept_batches, repeats_samples
 from advisor.workloads._tensors import samples_in
@@ -28,10 +30,6 @@ from advisor.workloads.user import sample_count
 
 MARGIN_SHARE, LEAST_MARGIN_SECONDS, MOST_MARGIN_SECONDS = 0.1, 0.5, 5.0
 """Of the time limit: kept for what comes before and after measuring."""
-SATURATED = 0.1
-"""When the loop waits for this share of its time at least, the workers never wait for work."""
-HAND_OVER_SECONDS = 0.001
-"""What handing a batch over blocks a worker (pipe, descriptors, its own feeding thread): 0.7 ms seen on two CPUs."""
 MOST_FAILURE_CHARACTERS = 20_000
 PREFETCH = 2
 """DataLoader's own, when none is given."""
@@ -165,7 +163,7 @@ class _Trial:
             samples_in=samples_in if size is None else lambda batch: size,
             clock=time.perf_counter,
             cpu_clock=time.thread_time,
-            delay_clock=lambda: _delay_seconds("/proc/thread-self/schedstat"),
+            delay_clock=lambda: delay_seconds("/proc/thread-self/schedstat"),
             edge=self._edge,
             told=lambda text: self.tell({"progress": text}),
         )
@@ -214,7 +212,7 @@ class _Trial:
 
     def _edge(self) -> Edge:
         busy = self.device.busy_seconds() if self.device is not None else None
-        cpu, delay = _workers_seconds() if self.config.num_workers else (None, None)
+        cpu, delay = seconds_of(_workers()) if self.config.num_workers else (None, None)
         return Edge(cpu, delay, busy)
 
     def _result(self, figures: Figures, batches: Batches, trained: bool) -> dict[str, Any]:
@@ -222,7 +220,7 @@ class _Trial:
         warning = repeats_samples(self.workload.dataset, self.config.num_workers)
         return {
             "samples_per_second": [w.rate() for w in windows],
-            "wait_share": _wait_share(windows) if trained else None,
+            "wait_share": wait_share(windows) if trained else None,
             "startup_seconds": figures.startup_seconds,
             "step_seconds": [w.median_step_seconds for w in windows] if trained else [],
             "peak_vram_bytes": _peak_vram_bytes(),
@@ -234,7 +232,7 @@ class _Trial:
     def _cost(self, figures: Figures) -> dict[str, float]:
         if self.request["part"] in ("cached", "copied"):
             return {}  # nothing was loaded in the windows
-        cost = _cost_of_a_sample(figures, self.config.num_workers)
+        cost = cost_of_a_sample(figures, self.config.num_workers)
         slow = [w.p99_step_seconds / w.median_step_seconds for w in figures.windows if w.p99_step_seconds is not None]
         return {**cost, "step_p99_over_median": round(max(slow), 3)} if slow else cost
 
@@ -301,66 +299,11 @@ class _DeviceClock:
         return self._total
 
 
-def _workers_seconds() -> tuple[float, float]:
-    """CPU time of the loader's workers, those that have ended included, and their time without a CPU."""
+def _workers() -> list[int]:
+    """The processes of the loader's workers."""
     from torch import multiprocessing
 
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu, delay = ended.ru_utime + ended.ru_stime, 0.0
-    ticks = os.sysconf("SC_CLK_TCK")
-    for process in multiprocessing.active_children():
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            # Fields 14 and 15; the name, field 2, may hold spaces and ends at the last parenthesis.
-            numbers = Path(f"/proc/{process.pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
-            cpu += (int(numbers[11]) + int(numbers[12])) / ticks
-        delay += _delay_seconds(f"/proc/{process.pid}/schedstat")
-    return cpu, delay
-
-
-def _delay_seconds(path: str) -> float:
-    """Time spent waiting for a CPU, the second number of a schedstat file; 0 where the kernel does not count it.
-
-    Sample: ``1498256 5040 12``, in nanoseconds (https://docs.kernel.org/scheduler/sched-stats.html)
-    """
-    try:
-        return int(Path(path).read_text("ascii").split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
-        return 0.0
-
-
-def _wait_share(windows: tuple[Window, ...]) -> float:
-    """Of the measured time: waiting for data as the loop, or the accelerator if there is one, saw it."""
-    seconds = sum(w.seconds for w in windows)
-    busy = [w.device_busy_seconds for w in windows if w.device_busy_seconds is not None]
-    if len(busy) == len(windows):
-        return min(max(1 - sum(busy) / seconds, 0.0), 1.0)
-    return sum(w.wait_seconds for w in windows) / seconds
-
-
-def _cost_of_a_sample(figures: Figures, workers: int) -> dict[str, float]:
-    """CPU time and blocked time of a sample, as far as they can be told apart from waiting for work or for a CPU."""
-    if figures.loading_samples == 0:
-        return {}
-    of_the_loop = figures.loading_cpu_seconds / figures.loading_samples
-    if workers == 0:
-        idle = figures.loading_wall_seconds - figures.loading_cpu_seconds - figures.loading_delay_seconds
-        return {
-            "cpu_seconds_per_sample": of_the_loop,
-            "blocked_seconds_per_sample": max(idle, 0.0) / figures.loading_samples,
-        }
-    samples = sum(w.samples for w in figures.windows)
-    seconds = sum(w.seconds for w in figures.windows)
-    cpu = sum(w.workers_cpu_seconds or 0.0 for w in figures.windows)
-    delay = sum(w.workers_delay_seconds or 0.0 for w in figures.windows)
-    if min(w.workers_cpu_seconds or 0.0 for w in figures.windows) < 0:
-        return {}  # workers that another process has started were replaced in between
-    cost = {"cpu_seconds_per_sample": cpu / samples, "loop_cpu_seconds_per_sample": of_the_loop}
-    # What the loop itself does with a batch, taking it out of shared memory, is no waiting for workers.
-    waited = sum(w.wait_seconds for w in figures.windows) - of_the_loop * samples
-    if waited / seconds >= SATURATED:
-        handing_over = HAND_OVER_SECONDS * sum(w.steps for w in figures.windows)
-        cost["blocked_seconds_per_sample"] = max(workers * seconds - cpu - delay - handing_over, 0.0) / samples
-    return cost
+    return [process.pid for process in multiprocessing.active_children() if process.pid is not None]
 
 
 def _peak_vram_bytes() -> int | None:
