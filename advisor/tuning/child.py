@@ -20,8 +20,9 @@ from typing import Any
 from advisor.errors import WorkloadError
 from advisor.model.trial import Config
 from advisor.model.workload import Workload
-from advisor.tuning.accounts import delay_seconds, seconds_of
+from advisor.tuning.accounts import delay_seconds, reads_are_counted, reads_of, seconds_of
 from advisor.tuning.measuring import Edge, Figures, Loop, Plan, Window
+from advisor.tuning.reading import reading_notes
 from advisor.tuning.windows import cost_of_a_sample, wait_share
 from advisor.workloads._load import Loaded, load
 from advisor.workloads._loader import Batches, build_loader, is_iterable, kept_batches, repeats_samples
@@ -212,8 +213,9 @@ class _Trial:
 
     def _edge(self) -> Edge:
         busy = self.device.busy_seconds() if self.device is not None else None
-        cpu, delay = seconds_of(_workers()) if self.config.num_workers else (None, None)
-        return Edge(cpu, delay, busy)
+        workers = _workers() if self.config.num_workers else []
+        cpu, delay = seconds_of(workers) if self.config.num_workers else (None, None)
+        return Edge(cpu, delay, busy, reads_of(workers or [os.getpid()]))
 
     def _result(self, figures: Figures, batches: Batches, trained: bool) -> dict[str, Any]:
         windows = figures.windows
@@ -232,7 +234,9 @@ class _Trial:
     def _cost(self, figures: Figures) -> dict[str, float]:
         if self.request["part"] in ("cached", "copied"):
             return {}  # nothing was loaded in the windows
+        reads = [(w.read, w.samples) for w in figures.windows]
         cost = cost_of_a_sample(figures, self.config.num_workers)
+        cost |= reading_notes(reads, reads_are_counted(self.request["data"]))
         slow = [w.p99_step_seconds / w.median_step_seconds for w in figures.windows if w.p99_step_seconds is not None]
         return {**cost, "step_p99_over_median": round(max(slow), 3)} if slow else cost
 

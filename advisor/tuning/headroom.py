@@ -24,6 +24,9 @@ CPU_SHARE = 0.7
 """Of the time that a sample takes: above it a worker computes, below it mostly waits."""
 TAIL = 5.0
 """A loop whose slowest steps (99 of 100) take so many times as long as the median waits for some slow samples."""
+CACHED = 0.1
+"""Where a device gave less than this share of what was read, the page cache served the rest."""
+NOT_SEEN = "; samples that no trial had read came from the page cache all the same, which says nothing of storage"
 Verdict = Literal["unknown", "compute", "CPU preprocessing", "storage", "copy", "interference", "tail samples"]
 
 
@@ -53,7 +56,8 @@ def diagnose(baseline: Trial | None, parts: Sequence[Trial], trained: bool) -> D
         return _by_waiting(baseline)
     most = unpaired_ratio(alone.measurement.samples_per_second, baseline.measurement.samples_per_second)
     verdict, why = _verdict(baseline, parts, most)
-    return Diagnosis(verdict, f"{_gain(most)}; {verdict}: {why}", most)
+    not_seen = NOT_SEEN if _came_from_the_cache(_best(parts, "cold", baseline)) else ""
+    return Diagnosis(verdict, f"{_gain(most)}; {verdict}: {why}{not_seen}", most)
 
 
 def enough(diagnosis: Diagnosis, baseline: Trial | None) -> bool:
@@ -106,9 +110,15 @@ def _verdict(baseline: Trial, parts: Sequence[Trial], most: Ratio) -> tuple[Verd
             "workers, or CPUs of their own"
         )
     cold = _best(parts, "cold", baseline)
-    if loader is not None and cold is not None and _rate(loader) >= step > _rate(cold):
+    unread = cold is not None and not _came_from_the_cache(cold)
+    if loader is not None and cold is not None and unread and _rate(loader) >= step > _rate(cold):
         return "storage", "data that were read before come fast enough, others do not"
     return _by_cost(baseline, loader)
+
+
+def _came_from_the_cache(cold: Trial | None) -> bool:
+    """Whether samples that no trial had read are known to have been in the page cache: they tell nothing of storage."""
+    return cold is not None and _note(cold, "read_bytes_share") < CACHED
 
 
 def _by_cost(baseline: Trial, loader: Trial | None) -> tuple[Verdict, str]:

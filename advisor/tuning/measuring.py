@@ -4,10 +4,12 @@ A short window right after a pause measures the backlog that the workers have bu
 backlog and ten steps more are thrown away first; a rate counts the time of data and of training, as a real loop does.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
+
+from advisor.tuning.reading import Read, between
 
 SETTLING_STEPS = 10
 """Discarded beyond twice the backlog: optimizer state, autotuned kernels."""
@@ -50,6 +52,8 @@ class Edge:
     """Time in which workers could have run but had no CPU."""
     device_busy_seconds: float | None
     """Time in which the accelerator had a step to work on; ``None``: the step runs on the CPU."""
+    reads: Mapping[int, Read] | None = None
+    """What the loading processes have read, by process."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,8 @@ class Window:
     whole: bool
     p99_step_seconds: float | None = None
     """The step that 99 of 100 are faster than; ``None``: too few of them, or no training."""
+    read: Read | None = None
+    """What the loading processes read; ``None``: not told."""
 
     def rate(self) -> float:
         """Samples per second, data time included."""
@@ -184,6 +190,7 @@ class Loop:
             device_busy_seconds=_difference(after.device_busy_seconds, before.device_busy_seconds),
             whole=whole,
             p99_step_seconds=_slowest(durations),
+            read=between(before.reads, after.reads),
         )
 
     def _trained(self, plan: Plan, started: float, least: int, seconds: float) -> tuple[int, int, float, list[float]]:

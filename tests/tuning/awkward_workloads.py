@@ -107,6 +107,14 @@ class StartsDaemons(Samples):
             )
 
 
+class ReadsFiles(Samples):
+    """Of the files in $FILES, one for each sample."""
+
+    def before(self, index):
+        with open(os.path.join(os.environ["FILES"], str(index)), "rb") as file:
+            file.read()
+
+
 class Stream(IterableDataset):
     def __iter__(self):
         yield from torch.arange(20.0)

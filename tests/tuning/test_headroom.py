@@ -54,6 +54,23 @@ def test_a_few_slow_samples_are_told_from_interference() -> None:
 
 
 @pytest.mark.parametrize(
+    ("share", "verdict", "told"),
+    [
+        pytest.param({}, "storage", False, id="not-known"),
+        pytest.param({"read_bytes_share": 0.9}, "storage", False, id="from-the-disk"),
+        pytest.param({"read_bytes_share": 0.02}, "CPU preprocessing", True, id="from-the-cache"),
+    ],
+)
+def test_a_cold_part_that_the_page_cache_served_says_nothing_of_storage(
+    share: dict[str, float], verdict: str, told: bool
+) -> None:
+    cold = ran(90, "cold", **share)
+    diagnosis = diagnose(ran(100), [step(200), ran(210, "loader", **CPU), cold], trained=True)
+    assert diagnosis.verdict == verdict
+    assert ("came from the page cache all the same" in diagnosis.says) is told
+
+
+@pytest.mark.parametrize(
     ("baseline", "trained", "said"),
     [
         pytest.param(ran(1), True, "at most +100%", id="half"),

@@ -6,8 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,60 +13,26 @@ import psutil
 import pytest
 
 from advisor.errors import WorkloadError
-from advisor.model.trial import Config, Measurement
-from advisor.tuning.trial import TrialRequest, describe_workload, run_trial
-
-ROOT = Path(__file__).resolve().parents[2]
-CASES = Path(__file__).resolve().parent / "awkward_workloads.py"
-MIB = 1 << 20
-ALONE = Config(batch_size=4)
-WORKERS = Config(num_workers=2, prefetch_factor=2, batch_size=4, persistent_workers=True)
-ACCUMULATED = Config(num_workers=1, prefetch_factor=2, batch_size=4, accumulation=4, persistent_workers=True)
-
-
-def request_of(case: str, config: Config = ALONE, seconds: float = 60.0, **others: object) -> TrialRequest:
-    settings: dict[str, object] = {"windows": 2, "window_seconds": 0.1, "memory_limit_bytes": 4096 * MIB, **others}
-    return TrialRequest(config, f"{CASES}:{case}", seconds=seconds, **settings)  # type: ignore[arg-type]
-
-
-def trial(case: str, config: Config = ALONE, seconds: float = 60.0, **others: object) -> Measurement:
-    return run_trial(request_of(case, config, seconds, **others))
+from advisor.model.trial import Config
+from advisor.tuning.trial import TrialRequest, describe_workload
+from tests.tuning.trials import (
+    ACCUMULATED,
+    ALONE,
+    CASES,
+    MIB,
+    ONE_WORKER,
+    WORKERS,
+    nothing_left,
+    paths,
+    request_of,
+    trial,
+)
 
 
 @pytest.fixture(autouse=True)
-def temporary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
-    """The folder of temporary files; afterwards nothing of the trial may be left, neither there nor elsewhere."""
-    shared = set(os.listdir("/dev/shm"))
-    below = {process.pid for process in psutil.Process().children(recursive=True)}
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # not tmp_path: paths of sockets must be short
-        monkeypatch.setattr(tempfile, "tempdir", folder)
-        yield Path(folder)
-        assert {process.pid for process in psutil.Process().children(recursive=True)} <= below
-        assert not os.listdir(folder)
-    deadline = time.monotonic() + 5  # names that other tests make beside this one go away by themselves
-    while left := {name for name in _named() - shared if not _made_elsewhere(name)}:
-        assert time.monotonic() < deadline, f"left in /dev/shm: {left}"
-        time.sleep(0.2)
-
-
-def _named() -> set[str]:
-    """What torch and multiprocessing have in shared memory."""
-    return {name for name in os.listdir("/dev/shm") if name.startswith(("torch_", "sem.mp-", "psm_"))}
-
-
-def _made_elsewhere(name: str) -> bool:
-    """Whether a process that is alive, so none of a trial of these tests, holds or made it."""
-    parts = name.split("_")
-    return (parts[0] == "torch" and psutil.pid_exists(int(parts[1]))) or any(
-        name in _text(f"/proc/{pid}/maps") for pid in psutil.pids()
-    )
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text("utf-8", "replace")
-    except OSError:
-        return ""
+def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    with nothing_left(monkeypatch) as folder:
+        yield folder
 
 
 @pytest.mark.parametrize("config", [ALONE, WORKERS], ids=["no workers", "two workers"])
@@ -210,17 +174,13 @@ def test_full_shared_memory_is_told_as_that() -> None:
     if shutil.which("unshare") is None or subprocess.run([*small, "true"], capture_output=True).returncode != 0:
         pytest.skip("a small /dev/shm cannot be mounted here")
     code = (
-        "from test_trial_outcomes import request_of, WORKERS; from advisor.tuning.trial import run_trial;"
+        "from tests.tuning.trials import request_of, WORKERS; from advisor.tuning.trial import run_trial;"
         "measured = run_trial(request_of('FillsSharedMemory', WORKERS));"
         "print(measured.outcome, '|', measured.message)"
     )
     command = [*small, sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=_paths(CASES.parent))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=paths())
     assert done.stdout.startswith("no-space-in-shm | unable to allocate shared memory(shm)"), done.stdout + done.stderr
-
-
-def _paths(*folders: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, *folders)))}
 
 
 @pytest.mark.parametrize("config", [ALONE, WORKERS], ids=["no workers", "two workers"])
@@ -243,14 +203,12 @@ def test_daemons_of_a_trial_are_ended_and_no_others(
 @pytest.mark.parametrize("case", ["file_system_sharing", "spawned"])
 def test_named_shared_memory_is_removed(case: str) -> None:
     """Both leave names in /dev/shm when they are killed; the fixture looks."""
-    one = Config(num_workers=1, prefetch_factor=2, batch_size=4, persistent_workers=True)
-    measured = trial(case, one)
+    measured = trial(case, ONE_WORKER)
     assert (measured.outcome, measured.message) == ("ok", "")
 
 
 def test_a_workload_that_kills_its_watcher_is_ended_all_the_same(temporary: Path) -> None:
-    one = Config(num_workers=1, prefetch_factor=2, batch_size=4, persistent_workers=True)
-    measured = trial("KillsItsWatcher", one)
+    measured = trial("KillsItsWatcher", ONE_WORKER)
     assert measured.outcome == "killed"
     running = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
     assert not [command for command in running if str(temporary) in command]
@@ -267,10 +225,10 @@ def test_a_trial_ends_with_advisor(number: signal.Signals, temporary: Path) -> N
     code = (
         # A shell that starts the suite in the background has SIGINT ignored.
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "from test_trial_outcomes import request_of, WORKERS; from advisor.tuning.trial import run_trial;"
+        "from tests.tuning.trials import request_of, WORKERS; from advisor.tuning.trial import run_trial;"
         "run_trial(request_of('Hangs', WORKERS), lambda text: print(text, flush=True))"
     )
-    environment = {**_paths(CASES.parent), "TMPDIR": str(temporary)}
+    environment = {**paths(), "TMPDIR": str(temporary)}
     command = [sys.executable, "-c", code]
     advisor = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
     assert advisor.stdout is not None
