@@ -3,6 +3,7 @@
 Pure: it is recomputed from the trials of tuning.json by ``advisor tune --replay``.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -34,6 +35,10 @@ class Candidate:
     rounds: Mapping[int, float] = field(default_factory=dict)
     """Its rates in the interleaved comparison, by round."""
 
+    def uncertainty(self) -> float:
+        """Of its speed, as a share: the more rounds, the less."""
+        return self.spread / math.sqrt(max(len(self.rounds), 1))
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -64,7 +69,7 @@ def choose(trials: Sequence[Trial], baseline: Config) -> Choice:
     # Rates of different times are not comparable on a drifting machine: interleaved ones decide, if there are any.
     compared = [c for c in candidates if c.rounds] or list(candidates)
     cost, best = learn(trials), compared[0]
-    tolerance = min(max(LEAST_TOLERANCE, median(c.spread for c in compared)), MOST_TOLERANCE)
+    tolerance = min(max(LEAST_TOLERANCE, median(c.uncertainty() for c in compared)), MOST_TOLERANCE)
     near = [c for c in compared if c.samples_per_second * (1 + tolerance) >= best.samples_per_second]
     cheapest = min(near, key=lambda c: preference(c.config, cost, baseline))
     today = next((c for c in candidates if c.config == baseline), None)

@@ -3,12 +3,13 @@
 from statistics import median
 
 from advisor.model.trial import Config
-from advisor.tuning.choice import FINAL, choose, round_of
+from advisor.tuning.choice import FINAL, LEAST_GAIN, choose, round_of
 from advisor.tuning.cost import rate
 from advisor.tuning.progress import Said
 from advisor.tuning.session import FINAL_WINDOWS, FINALISTS, LEAST_ROUNDS, Session
 
-ROUNDS = 5
+ROUNDS, MOST_ROUNDS = 5, 10
+"""Of the comparison; and of one that five rounds leave open."""
 DISTURBED = 0.88
 """Of a configuration's own median: a run below it is repeated."""
 OVERDRAFT_SHARE = 0.1
@@ -24,10 +25,12 @@ def compare(session: Session) -> None:
         return
     overdraft = OVERDRAFT_SHARE * session.limits.budget_seconds
     done = max((number for t in session.trials if (number := round_of(t)) is not None), default=1)
-    for number in range(done, ROUNDS + 1):
+    for number in range(done, MOST_ROUNDS + 1):
+        if number == ROUNDS + 1 and not _open(session):
+            return
         room = session.left() + (overdraft if number <= LEAST_ROUNDS else 0)
         if number > 1 and room < len(finalists) * session.typical():
-            session.listen(Said(f"the budget ended the comparison after {number - 1} of {ROUNDS} rounds"))
+            session.listen(Said(f"the budget ended the comparison after {number - 1} rounds"))
             return
         for config in finalists:
             if not any(round_of(t) == number and t.config == config for t in session.trials):
@@ -62,6 +65,12 @@ def _seats(session: Session) -> int:
     """How many finalists beside the baseline there is time for."""
     rounds = LEAST_ROUNDS * max(session.typical(), 1e-9)
     return int(min(max(session.left() / rounds - 1, 1), FINALISTS))
+
+
+def _open(session: Session) -> bool:
+    """Whether there seems to be a gain worth having that the rounds so far cannot tell from noise."""
+    gain = choose(session.trials, session.job.baseline).gain
+    return gain is not None and gain.value >= 1 + LEAST_GAIN and not gain.excludes_one()
 
 
 def _settled(session: Session) -> bool:
