@@ -8,8 +8,10 @@ from advisor.tuning.cost import rate
 from advisor.tuning.progress import Said
 from advisor.tuning.session import FINAL_WINDOWS, FINALISTS, LEAST_ROUNDS, Session
 
-ROUNDS, MOST_ROUNDS = 5, 10
+ROUNDS, MOST_ROUNDS = 5, 12
 """Of the comparison; and of one that five rounds leave open."""
+CLOSE = 0.02
+"""What is preferred may be slower than the fastest by so much before more rounds look closer."""
 DISTURBED = 0.88
 """Of a configuration's own median: a run below it is repeated."""
 OVERDRAFT_SHARE = 0.1
@@ -26,7 +28,7 @@ def compare(session: Session) -> None:
     overdraft = OVERDRAFT_SHARE * session.limits.budget_seconds
     done = max((number for t in session.trials if (number := round_of(t)) is not None), default=1)
     for number in range(done, MOST_ROUNDS + 1):
-        if number == ROUNDS + 1 and not _open(session):
+        if number > ROUNDS and not _open(session):
             return
         room = session.left() + (overdraft if number <= LEAST_ROUNDS else 0)
         if number > 1 and room < len(finalists) * session.typical():
@@ -68,9 +70,13 @@ def _seats(session: Session) -> int:
 
 
 def _open(session: Session) -> bool:
-    """Whether there seems to be a gain worth having that the rounds so far cannot tell from noise."""
-    gain = choose(session.trials, session.job.baseline).gain
-    return gain is not None and gain.value >= 1 + LEAST_GAIN and not gain.excludes_one()
+    """Whether the rounds so far cannot tell from noise what seems to be a gain, or a loss of what is preferred."""
+    choice = choose(session.trials, session.job.baseline)
+    gain, chosen = choice.gain, choice.of(choice.config) if choice.config is not None else None
+    if gain is not None and gain.value >= 1 + LEAST_GAIN and not gain.excludes_one():
+        return True
+    best = max((c.samples_per_second for c in choice.candidates if c.rounds), default=0.0)
+    return chosen is not None and chosen.samples_per_second * (1 + CLOSE) < best
 
 
 def _settled(session: Session) -> bool:

@@ -125,18 +125,20 @@ def _steps_alone(session: Session) -> dict[int, float]:
     alone = session.part("cached", session.point(0, None, today))
     if alone is None:
         return {}
-    speeds, best, last, without_gain = {today: alone}, alone, today, 0
+    speeds, last, without_gain = {today: alone}, today, 0
+    to_exceed = alone * (1 + SIZE_GAIN)
     for size in session.job.batching.choices:
         if size < GROWTH * last:
             continue
         speed = _speed(session, size)
-        if speed is not None and speed < best * (1 + SIZE_GAIN):
+        if speed is not None and speed < to_exceed:
             speed = _speed(session, size, 1 + REPEATS)
         if speed is None:
             break
         speeds[size], last = speed, size
-        without_gain = 0 if speed >= best * (1 + SIZE_GAIN) else without_gain + 1
-        best = max(best, speed)
+        without_gain = without_gain + 1 if speed < to_exceed else 0
+        # Small gains add up: what is to be exceeded moves on only when it was.
+        to_exceed = to_exceed if speed < to_exceed else speed * (1 + SIZE_GAIN)
         if without_gain == MOST_WITHOUT_GAIN:
             break
     return speeds

@@ -120,6 +120,19 @@ def test_noise_widens_what_counts_as_the_same() -> None:
     assert wide.tolerance == pytest.approx(0.074, abs=0.001)
 
 
+def test_rounds_narrow_what_counts_as_the_same() -> None:
+    def compared(count: int) -> list[Trial]:
+        return [
+            trial(point, speed, origin=f"final {number}", jitter=0.05)
+            for number in range(1, count + 1)
+            for point, speed in ((BASE, 100.0), (config(4), 108.0))
+        ]
+
+    few, many = choose(compared(1), BASE), choose(compared(9), BASE)
+    assert many.tolerance == pytest.approx(few.tolerance / 3)
+    assert (few.config, many.config) == (BASE, config(4))
+
+
 def test_noise_excuses_no_more_than_a_tenth() -> None:
     assert choose([trial(BASE, 100, jitter=0.5), trial(config(4), 130, jitter=0.5)], BASE).tolerance == 0.10
 

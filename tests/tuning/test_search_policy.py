@@ -226,6 +226,34 @@ class Disturbed:
         return measured
 
 
+@pytest.mark.parametrize(("noise", "rounds"), [(0.002, 5), (0.08, 12)])
+def test_a_comparison_that_noise_leaves_open_goes_on_as_far_as_the_budget_goes(
+    tmp_path: Path, noise: float, rounds: int
+) -> None:
+    """Two workers gain 7 %: plain after five rounds on a quiet node, not so on a noisy one."""
+    machine = Machine(cpu=0.0, blocked=5e-3, step=95e-3, cpus=4.0, noise=noise)
+    result, _, base = search(machine, tmp_path, Declared(batch_size=4, has_step=True), budget_seconds=3000)
+    finals = {t.origin for t in result.trials if t.origin.startswith("final") and t.config == base}
+    assert len(finals) == rounds
+
+
+class LargerSteps(Machine):
+    """A machine whose step gains 2 % with each doubling of the micro-batch."""
+
+    def seconds(self, config: Config, part: Part = "loop") -> float:
+        """Seconds per sample."""
+        saved: float = 1.02 ** math.log2((config.batch_size or 1) / 8)
+        return super().seconds(config, part) / saved
+
+
+def test_small_gains_of_larger_micro_batches_add_up(tmp_path: Path) -> None:
+    machine = LargerSteps(cpu=1e-5, step=2e-3, cpus=8.0, noise=0.0)
+    search(machine, tmp_path, Declared(batch_size=8, global_batch=128, has_step=True), budget_seconds=3000)
+    alone = [c.batch_size for c, part in zip(machine.runs, machine.parts, strict=True) if part == "cached"]
+    assert max(filter(None, alone)) == 128
+    assert max(c.batch_size or 0 for c in machine.loops()) >= 32
+
+
 def test_the_global_batch_is_kept_by_every_trial(tmp_path: Path) -> None:
     machine = Machine(cpu=5e-3, step=1e-3, cpus=4.0)
     search(machine, tmp_path, Declared(batch_size=16, global_batch=96, has_step=True))
