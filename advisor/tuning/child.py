@@ -24,8 +24,9 @@ from advisor.tuning.accounts import delay_seconds, reads_are_counted, reads_of, 
 from advisor.tuning.measuring import Edge, Figures, Loop, Plan, Window
 from advisor.tuning.reading import reading_notes
 from advisor.tuning.windows import cost_of_a_sample, wait_share
+from advisor.workloads._kept import COPIED, KeptBatches
 from advisor.workloads._load import Loaded, load
-from advisor.workloads._loader import Batches, build_loader, is_iterable, kept_batches, repeats_samples
+from advisor.workloads._loader import Batches, build_loader, is_iterable, repeats_samples
 from advisor.workloads._tensors import samples_in
 from advisor.workloads.user import sample_count
 
@@ -144,6 +145,7 @@ class _Trial:
         self.steps = 0
         self.rates: list[float] = []
         self.device: _DeviceClock | None = None
+        self.kept: KeptBatches | None = None
 
     def run(self) -> dict[str, Any]:
         """The figures of the measurement."""
@@ -157,9 +159,10 @@ class _Trial:
         left = max(self.ends - time.monotonic(), 1.0)
         batches = Batches(build_loader(self.workload, self.config, self.request["slice_index"], left))
         size, part = self.config.batch_size, self.request["part"]
-        kept = part in ("cached", "copied")
+        if part in ("cached", "copied"):
+            self.kept = KeptBatches(iter(batches), self.steps_device(part))
         loop = Loop(
-            batches=kept_batches(iter(batches), self.steps_device(part)) if kept else iter(batches),
+            batches=iter(batches if self.kept is None else self.kept),
             train=train,
             samples_in=samples_in if size is None else lambda batch: size,
             clock=time.perf_counter,
@@ -260,6 +263,8 @@ class _Trial:
         if self.config.num_workers and not self.config.persistent_workers and not is_iterable(self.workload.dataset):
             # Not in the rates, which are taken inside one epoch: what a job pays whenever an epoch begins.
             notes["restart_seconds_per_epoch"] = round(figures.startup_seconds, 4)
+        if self.kept is not None and self.kept.changed:
+            notes["batches"] = COPIED
         if figures.warm_up_cut_short:
             notes["warm_up"] = "cut short: steps are slow for the time limit"
         if len(figures.windows) < self.request["windows"]:

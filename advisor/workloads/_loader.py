@@ -8,11 +8,9 @@ from advisor.errors import WorkloadError
 from advisor.model.trial import Config
 from advisor.model.workload import Workload
 from advisor.workloads._order import Endless
-from advisor.workloads._tensors import bytes_of, on_device, tensors_of
+from advisor.workloads._tensors import bytes_of, tensors_of
 
 SEED = 0
-MOST_KEPT, MOST_KEPT_BYTES = 8, 128 * 1024 * 1024
-"""Batches that a trial without a loader goes round in: some, so that no single one decides; not all memory."""
 _END = object()
 
 
@@ -72,20 +70,6 @@ class Batches:
             del first  # else its memory would be held for the whole epoch
             yield from batches
             self.epochs += 1
-
-
-def kept_batches(batches: Iterator[Any], device: str | None) -> Iterator[Any]:
-    """The first few of ``batches``, again and again, on ``device`` if one is told.
-
-    The step on them is as fast as with a loader that never lets it wait.
-    """
-    kept: list[Any] = []
-    while len(kept) < MOST_KEPT and (not kept or len(kept) * bytes_of(kept[0]) < MOST_KEPT_BYTES):
-        batch = next(batches)
-        kept.append(on_device(batch, device) if device is not None else batch)
-        yield kept[-1]
-    while True:
-        yield from kept
 
 
 def repeats_samples(dataset: Any, num_workers: int) -> str | None:

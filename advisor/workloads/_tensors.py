@@ -1,7 +1,8 @@
 """What is in a batch, whatever its nesting."""
 
+import copy
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 MOST_DEPTH = 8
@@ -30,15 +31,61 @@ def _parts(batch: Any) -> Any:
 
 def on_device(batch: Any, device: str) -> Any:
     """``batch`` with its tensors on ``device``, as far as its containers can be rebuilt; else as it is."""
-    if hasattr(batch, "nbytes") and hasattr(batch, "to"):
-        return batch.to(device)
+    return _rebuilt(batch, lambda tensor: tensor.to(device) if hasattr(tensor, "to") else tensor, _as_it_is)
+
+
+def same_tensors(batch: Any) -> Any:
+    """``batch`` with its own tensors in new containers, as far as these can be rebuilt."""
+    return _rebuilt(batch, _as_it_is, _as_it_is)
+
+
+def copied(batch: Any) -> Any:
+    """A copy of ``batch`` that shares no memory with it; pinned where the batch is."""
+    return _rebuilt(batch, _copy_of, _deep_copy)
+
+
+def _rebuilt(batch: Any, of_tensor: Callable[[Any], Any], of_other: Callable[[Any], Any]) -> Any:
+    if hasattr(batch, "nbytes") and hasattr(batch, "shape"):
+        return of_tensor(batch)
     if type(batch) is dict:
-        return {key: on_device(value, device) for key, value in batch.items()}
+        return {key: _rebuilt(value, of_tensor, of_other) for key, value in batch.items()}
     if type(batch) in (list, tuple):
-        return type(batch)(on_device(value, device) for value in batch)
+        return type(batch)(_rebuilt(value, of_tensor, of_other) for value in batch)
     if isinstance(batch, tuple) and hasattr(batch, "_make"):
-        return type(batch)._make(on_device(value, device) for value in batch)
-    return batch
+        return type(batch)._make(_rebuilt(value, of_tensor, of_other) for value in batch)
+    return of_other(batch)
+
+
+def _as_it_is(part: Any) -> Any:
+    return part
+
+
+def _copy_of(tensor: Any) -> Any:
+    if not hasattr(tensor, "clone"):
+        return tensor.copy()  # an array
+    if not tensor.is_pinned():
+        return tensor.detach().clone()
+    import torch
+
+    return torch.empty_like(tensor, pin_memory=True).copy_(tensor)
+
+
+def _deep_copy(part: Any) -> Any:
+    try:
+        return copy.deepcopy(part)
+    except (TypeError, RuntimeError, copy.Error):
+        return part  # it holds what cannot be copied
+
+
+def arrays_of(batch: Any) -> list[Any]:
+    """What is in ``batch`` beside tensors: the arrays of numpy."""
+    return [part for part in tensors_of(batch) if not hasattr(part, "clone")]
+
+
+def versions_of(batch: Any) -> list[int]:
+    """How often each tensor of ``batch`` was changed in place, but for those that keep no count."""
+    tensors = [part for part in tensors_of(batch) if hasattr(part, "clone")]
+    return [tensor._version for tensor in tensors if not tensor.is_inference()]
 
 
 def bytes_of(batch: Any) -> int:

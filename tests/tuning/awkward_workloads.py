@@ -159,6 +159,29 @@ def slowly_loaded():
     return Workload(Slow(), batch_size=4, step=lambda batch: None)
 
 
+class Nested(Samples):
+    def __getitem__(self, index):
+        return {"x": torch.full((16,), float(index)), "more": (torch.full((2,), 1.0), "name")}
+
+
+def _in_place(batch):
+    """Overflows within a few steps if it gets the same tensors again."""
+    x, more = (batch, None) if isinstance(batch, torch.Tensor) else (batch.pop("x"), batch["more"][0])
+    assert 0 <= float(x.max()) < 64, f"the batch was changed before: {x}"
+    x.mul_(1e20).add_(1e20)
+    if more is not None:
+        assert float(more.max()) == 1.0
+        more.sub_(0.5)
+
+
+def in_place():
+    return Workload(Samples(), batch_size=4, step=_in_place)
+
+
+def in_place_nested():
+    return Workload(Nested(), batch_size=4, step=_in_place)
+
+
 def keeps_batches():
     """Each batch that is kept holds a descriptor, and there are few."""
     kept = []

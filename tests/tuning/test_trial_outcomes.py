@@ -86,6 +86,14 @@ def test_the_step_alone_runs_on_batches_that_are_kept() -> None:
     assert min(alone.samples_per_second) > 4 / 0.08
     assert len(alone.step_seconds) == 2
     assert "cpu_seconds_per_sample" not in alone.notes
+    assert "batches" not in alone.notes
+
+
+@pytest.mark.parametrize("case", ["in_place", "in_place_nested"])
+def test_a_step_that_changes_its_batch_gets_copies_of_those_that_are_kept(case: str) -> None:
+    alone = trial(case, part="cached")
+    assert (alone.outcome, alone.message) == ("ok", "")
+    assert "time of copying is in the figure" in str(alone.notes["batches"])
 
 
 def test_batches_of_the_data_set_itself_are_counted_by_their_samples() -> None:
