@@ -15,6 +15,7 @@ from advisor.errors import SourceError
 from advisor.inputs import printable, read_text
 from advisor.tuning.batching import Batching, Declared, baseline, batching
 from advisor.tuning.choice import Choice, choose
+from advisor.tuning.drift import drift_note
 from advisor.tuning.progress import Said
 from advisor.tuning.record import SCHEMA_VERSION, TEXT_LIMIT_BYTES, Record, parse_record
 from advisor.tuning.search import Outcome, run_search
@@ -207,6 +208,8 @@ def _notes(job: Job, outcome: Outcome, choice: Choice) -> tuple[str, ...]:
         told.insert(
             0, f"runs of one configuration differed by {noise:.0%}: the node was not quiet; --fresh measures again"
         )
+    if (drifted := drift_note(outcome.trials, choice)) is not None:
+        told.insert(0, drifted)
     if chosen is not None and choice.changes and chosen.batch_size != job.baseline.batch_size:
         told.insert(0, OTHER_BATCH)
     if outcome.diagnosis is not None and outcome.diagnosis.verdict == "tail samples":

@@ -144,6 +144,19 @@ def test_a_signal_stops_in_order_and_the_same_command_resumes(tmp_path: Path, nu
     assert [t.config for t in run[:3]] == runs[:3]
 
 
+def test_a_node_that_became_slower_during_the_search_is_told(tmp_path: Path) -> None:
+    """The comparison measures in single windows, and finds everything a fifth slower."""
+
+    def slowing(config: Config, part: Piece = "loop", windows: int = 3) -> Measurement:
+        measured = sleepy(config, part, windows)
+        rates = [rate * (0.8 if windows == 1 else 1.0) for rate in measured.samples_per_second]
+        return replace(measured, samples_per_second=tuple(rates))
+
+    record, _ = measure(DESCRIBED, ASKED, parts(), Resources(cpus=2.0), tmp_path / "slowing", slowing, io.StringIO())
+    assert any(note.startswith("the node drifted: ") and "20% slower" in note for note in record.notes)
+    assert not any("drifted" in note for note in searched(tmp_path / "steady").notes)
+
+
 @pytest.mark.parametrize(
     ("ranks", "text"),
     [(1, "measured on the x, one rank"), (8, "measured on the x, one rank of 8, extrapolated")],
