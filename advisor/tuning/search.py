@@ -56,6 +56,8 @@ def run_search(
     """Searches, and returns all that was measured; what an interrupted run measured is not measured again."""
     session = Session(job, limits, study, run, clock, listen)
     reused = session.take_over()
+    if reused:
+        listen(Said(f"trials used again from an interrupted run: {reused}"))
     if not session.known(job.baseline):
         session.measure(job.baseline, "baseline")
     diagnosis = _diagnose(session)

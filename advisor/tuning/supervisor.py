@@ -28,14 +28,13 @@ MOST_EVENT_BYTES = 16 * 1024 * 1024
 _LEASH = 0
 
 
-def main() -> None:
-    """Reads the order from standard input; tells progress and the ending on standard output."""
+def main(folder: str) -> None:
+    """Reads the order from standard input; tells progress and the ending on standard output; removes ``folder``."""
     become_reaper()
-    order = json.loads(_first_line())
     try:
-        ending = Supervisor(order).run()
+        ending = Supervisor(json.loads(_first_line())).run()
     finally:
-        shutil.rmtree(order["folder"], ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
     _tell({"ending": ending})
 
 

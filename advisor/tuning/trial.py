@@ -52,7 +52,7 @@ _SUPERVISOR_SCRIPT = """\
 import os, sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from advisor.tuning.supervisor import main
-main()
+main(sys.path[0])
 """
 
 

@@ -114,3 +114,13 @@ def test_names_at_random_are_known_by_who_has_mapped_them() -> None:
         assert shm.remove_leftovers({process.pid}) == (path.name,)
     finally:
         path.unlink(missing_ok=True)
+
+
+def test_a_supervisor_that_never_got_an_order_takes_its_folder_along(tmp_path: Path) -> None:
+    """Advisor was killed in between."""
+    folder = tmp_path / "trial"
+    folder.mkdir()
+    code = "import sys; from advisor.tuning.supervisor import main; main(sys.argv[1])"
+    done = subprocess.run([sys.executable, "-c", code, str(folder)], stdin=subprocess.DEVNULL, capture_output=True)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert not folder.exists()
