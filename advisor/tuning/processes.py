@@ -33,10 +33,11 @@ def become_reaper() -> None:
 
 
 @contextlib.contextmanager
-def orphans_ended() -> Iterator[None]:
+def orphans_ended(noticed: Callable[[set[int]], None]) -> Iterator[None]:
     """Inherits, while inside, what a killed supervisor leaves, and ends it: a workload can kill its own watcher.
 
-    What was a child of this process before is not touched. Inside, no other children may be started.
+    ``noticed`` is told of processes before they are killed, once or more often. What was a child of this process before
+    is not touched. Inside, no other children may be started.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     reaper = ctypes.c_int()
@@ -46,14 +47,16 @@ def orphans_ended() -> Iterator[None]:
     try:
         yield
     finally:
-        _end_orphans(before)
+        _end_orphans(before, noticed)
         libc.prctl(_PR_SET_CHILD_SUBREAPER, reaper.value, 0, 0, 0)
 
 
-def _end_orphans(before: set[int]) -> None:
+def _end_orphans(before: set[int], noticed: Callable[[set[int]], None]) -> None:
     until = time.monotonic() + KILL_SECONDS
     while (orphans := _children(os.getpid()) - before) and time.monotonic() < until:
-        for pid in orphans.union(*map(descendants, orphans)):
+        victims = orphans.union(*map(descendants, orphans))
+        noticed(victims)
+        for pid in victims:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         for pid in orphans:

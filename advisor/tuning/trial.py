@@ -25,6 +25,7 @@ from advisor.errors import WorkloadError
 from advisor.model.trial import Config, Measurement, Part
 from advisor.tuning.outcome import Ending, classify, ending_from, measurement_from
 from advisor.tuning.processes import TEMPORARY, orphans_ended
+from advisor.tuning.shm import SharedMemory
 
 PACKAGE = Path(advisor.__file__).resolve().parent
 GRACE_SECONDS = 30.0
@@ -126,7 +127,14 @@ def describe_workload(request: TrialRequest, on_progress: Progress | None = None
 
 
 def _supervised(request: TrialRequest, task: str, on_progress: Progress | None) -> Ending:
-    with orphans_ended(), _trial_folder(request, task) as folder, _supervisor(folder) as process:
+    shm = SharedMemory()
+    orphans: set[int] = set()
+
+    def noticed(pids: set[int]) -> None:
+        shm.note_mappings(pids - orphans)
+        orphans.update(pids)
+
+    with orphans_ended(noticed), _trial_folder(request, task) as folder, _supervisor(folder) as process:
         order = {
             "python": request.python,
             "folder": str(folder),
@@ -139,6 +147,7 @@ def _supervised(request: TrialRequest, task: str, on_progress: Progress | None) 
             process.stdin.flush()
         told = _listen(process, time.monotonic() + request.seconds + GRACE_SECONDS, on_progress)
     if told is None:
+        shm.remove_leftovers(orphans)  # else the supervisor has done so
         return Ending(ended_by="supervisor lost")
     return ending_from(told)
 

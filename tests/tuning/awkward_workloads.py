@@ -77,6 +77,23 @@ class KillsItsWatcher(Samples):
         time.sleep(1000)
 
 
+class KillsItsWatcherLate(KillsItsWatcher):
+    """Once it has put batches into shared memory."""
+
+    def __init__(self):
+        self.given = 0
+
+    def before(self, index):
+        self.given += 1
+        if self.given > 8:
+            super().before(index)
+
+
+def kills_its_watcher_with_names_in_use():
+    torch.multiprocessing.set_sharing_strategy("file_system")
+    return KillsItsWatcherLate()
+
+
 class KillsItself(Samples):
     def before(self, index):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,9 +1,6 @@
 """Trials as real processes: each way to end is told as what it is, and nothing is left behind or hit by mistake."""
 
 import os
-import re
-import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,7 +20,6 @@ from tests.tuning.trials import (
     ONE_WORKER,
     WORKERS,
     nothing_left,
-    paths,
     request_of,
     trial,
 )
@@ -131,64 +127,10 @@ def test_an_exception_of_the_data_set_is_told_with_its_place(config: Config) -> 
     assert measured.samples_per_second == ()
 
 
-@pytest.mark.parametrize("config", [ALONE, WORKERS], ids=["no workers", "two workers"])
-def test_a_workload_that_eats_memory_is_stopped_at_the_limit(config: Config) -> None:
-    measured = trial("Eats", config, memory_limit_bytes=700 * MIB)
-    assert measured.outcome == "out-of-memory"
-    assert "more than the limit of 700 MiB" in measured.message
-
-
 def test_an_accelerator_without_memory_is_out_of_memory() -> None:
     measured = trial("out_of_memory")
     assert measured.outcome == "out-of-memory"
     assert "CUDA out of memory" in measured.message
-
-
-@pytest.mark.parametrize("config", [ALONE, WORKERS], ids=["no workers", "two workers"])
-def test_a_hang_is_timed_out(config: Config) -> None:
-    measured = trial("Hangs", config, seconds=5.0)
-    assert measured.outcome == "timed-out"
-    assert re.search(r"DataLoader timed out after|not done within 5 s \(last seen: ", measured.message)
-
-
-@pytest.mark.parametrize(
-    ("case", "config", "outcome", "said"),
-    [
-        ("KillsItself", ALONE, "killed", "killed from outside by SIGKILL"),
-        ("KillsItself", WORKERS, "killed", "DataLoader worker (pid"),
-        ("KillsItsParent", WORKERS, "killed", "killed from outside by SIGKILL"),
-        ("Crashes", ALONE, "user-error", "died of SIGSEGV"),
-        ("Crashes", WORKERS, "user-error", "native code crashed in a worker"),
-        ("Leaves", ALONE, "user-error", "ended its process with status 7: giving up"),
-    ],
-)
-def test_a_process_that_ends_without_a_word_is_told_by_how_it_ended(
-    case: str, config: Config, outcome: str, said: str
-) -> None:
-    measured = trial(case, config)
-    assert measured.outcome == outcome
-    assert said in measured.message
-
-
-def test_too_many_open_files_are_told_as_that() -> None:
-    measured = trial("keeps_batches", WORKERS)
-    assert measured.outcome == "too-many-files"
-    assert "ulimit -n" in measured.message
-
-
-def test_full_shared_memory_is_told_as_that() -> None:
-    """In a mount namespace of its own, where /dev/shm has room for few batches."""
-    small = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=16m none /dev/shm && exec "$@"', "sh"]
-    if shutil.which("unshare") is None or subprocess.run([*small, "true"], capture_output=True).returncode != 0:
-        pytest.skip("a small /dev/shm cannot be mounted here")
-    code = (
-        "from tests.tuning.trials import request_of, WORKERS; from advisor.tuning.trial import run_trial;"
-        "measured = run_trial(request_of('FillsSharedMemory', WORKERS));"
-        "print(measured.outcome, '|', measured.message)"
-    )
-    command = [*small, sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=paths())
-    assert done.stdout.startswith("no-space-in-shm | unable to allocate shared memory(shm)"), done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("config", [ALONE, WORKERS], ids=["no workers", "two workers"])
@@ -215,39 +157,10 @@ def test_named_shared_memory_is_removed(case: str) -> None:
     assert (measured.outcome, measured.message) == ("ok", "")
 
 
-def test_a_workload_that_kills_its_watcher_is_ended_all_the_same(temporary: Path) -> None:
-    measured = trial("KillsItsWatcher", ONE_WORKER)
-    assert measured.outcome == "killed"
-    running = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
-    assert not [command for command in running if str(temporary) in command]
-
-
 def test_what_cannot_be_pickled_for_spawned_workers_is_explained() -> None:
     measured = trial("unpicklable_with_spawn", WORKERS)
     assert measured.outcome == "user-error"
     assert "picklable" in measured.message
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "killed advisor"])
-def test_a_trial_ends_with_advisor(number: signal.Signals, temporary: Path) -> None:
-    code = (
-        # A shell that starts the suite in the background has SIGINT ignored.
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "from tests.tuning.trials import request_of, WORKERS; from advisor.tuning.trial import run_trial;"
-        "run_trial(request_of('Hangs', WORKERS), lambda text: print(text, flush=True))"
-    )
-    environment = {**paths(), "TMPDIR": str(temporary)}
-    command = [sys.executable, "-c", code]
-    advisor = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
-    assert advisor.stdout is not None
-    assert any("starting 2 workers" in line for line in advisor.stdout)
-    below = psutil.Process(advisor.pid).children(recursive=True)
-    assert len(below) >= 2
-    advisor.send_signal(number)
-    advisor.wait(30)
-    advisor.stdout.close()
-    _, alive = psutil.wait_procs(below, timeout=30)
-    assert not alive
 
 
 def test_a_workload_is_described_without_loading_a_sample() -> None:
