@@ -138,6 +138,6 @@ def test_a_trial_notes_what_its_loading_processes_read(
     assert (measured.outcome, measured.message) == ("ok", "")
     told = measured.notes["read_bytes_per_sample"]
     assert isinstance(told, float)
-    assert told == pytest.approx(FILE_BYTES, rel=0.25)
+    assert FILE_BYTES / 2 < told < FILE_BYTES * 2  # workers are ahead of the loop, by more or less at a window's edges
     assert ("read_bytes_share" in measured.notes) is reads_are_counted(str(tmp_path))
     assert "read_bytes_per_sample" not in trial("training", config).notes  # type: ignore[arg-type]
