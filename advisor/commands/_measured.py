@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -13,7 +13,7 @@ from advisor.commands._progress import shown
 from advisor.derived.budget import Budget
 from advisor.errors import SourceError
 from advisor.inputs import printable, read_text
-from advisor.tuning.batching import Batching, Declared, baseline, batching
+from advisor.tuning.batching import Batching, Declared, baseline, batching, without
 from advisor.tuning.choice import Choice, choose
 from advisor.tuning.drift import drift_note
 from advisor.tuning.progress import Said
@@ -23,6 +23,7 @@ from advisor.tuning.session import Job, Limits, Run
 from advisor.tuning.space import Resources
 from advisor.tuning.study import open_study
 from advisor.tuning.validity import Part, differences, validity_key
+from advisor.tuning.vram import Vram, measured_vram
 
 TUNING_FILE = "tuning.json"
 TOO_MANY_WORKERS = "This DataLoader will create"
@@ -54,6 +55,10 @@ class Described:
     """What the measurement depends on: data set, code, Python, torch, GPU names."""
     has_unread: bool = False
     """Whether the data set has samples beyond those that trials read."""
+    vram_bytes: int | None = None
+    """All memory of the accelerator that trials run on..."""
+    vram_taken_bytes: int | None = None
+    """...and what others and the context take of it."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +76,10 @@ class Asked:
     color: bool = True
 
 
-def resources(budget: Budget | None, bound: Binding | None = None) -> Resources:
+def resources(budget: Budget | None, bound: Binding | None = None, vram_bytes: int | None = None) -> Resources:
     """What one rank may use. The limit of open files is each process's own, so it is not divided."""
     if budget is None:
-        return Resources()
+        return Resources(vram_bytes=vram_bytes)
     cpus = budget.cpus_per_rank if budget.cpus_per_rank is not None else budget.cpus_per_rank_at_most
     if bound is not None:
         cpus = bound.each() if cpus is None else min(cpus, bound.each())
@@ -84,6 +89,7 @@ def resources(budget: Budget | None, bound: Binding | None = None) -> Resources:
         shm_bytes=_least(budget.shm_available_per_rank_bytes, budget.shm_per_rank_bytes),
         files=budget.open_files,
         tasks=None if budget.pids_left is None else budget.pids_left // max(budget.ranks or 1, 1),
+        vram_bytes=vram_bytes,
     )
 
 
@@ -133,9 +139,13 @@ def measure(
     studies: Path,
     run: Run,
     stream: TextIO,
+    vram: Vram | None = None,
 ) -> tuple[Record, Callable[[], None]]:
-    """The record of a search, and what to call once the record is safely written: it ends the study."""
-    cut = batching(described.declared, asked.ranks, asked.global_batch)
+    """The record of a search, and what to call once the record is safely written: it ends the study.
+
+    ``vram``: what was estimated of an accelerator that is not here.
+    """
+    cut = without(batching(described.declared, asked.ranks, asked.global_batch), vram.left_out if vram else ())
     base = baseline(described.declared, cut)
     job = Job(
         base,
@@ -156,6 +166,8 @@ def measure(
             listen(Said(note))
         outcome = run_search(job, asked.limits, study, run, time.monotonic, listen)
         record = _record(described, asked, parts, job, outcome)
+    seen = measured_vram([*outcome.trials, *outcome.parts], room.vram_bytes, cut.choices)
+    record = replace(record, vram=vram or seen)
     return record, lambda: _finish(studies, key, cut, asked)
 
 

@@ -10,6 +10,11 @@ from advisor.model.snapshot import Snapshot
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
+_SIZE_UNITS = {
+    **{f"{letter}ib": 1 << power for letter, power in (("m", 20), ("g", 30), ("t", 40))},
+    **{f"{letter}b": 10**power for letter, power in (("m", 6), ("g", 9), ("t", 12))},
+}
+_SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?([mgt]i?b)", re.ASCII | re.IGNORECASE)
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([smh]?)", re.ASCII)
 
@@ -40,6 +45,21 @@ class StepTime(Duration):
         if text.endswith("ms"):
             return super().convert(text.removesuffix("ms"), param, ctx) / 1000
         return super().convert(value, param, ctx)
+
+
+class Size(click.ParamType[int]):
+    """An amount of memory in bytes, from ``80GiB``, ``512MiB`` or ``80GB`` (of 10^9 bytes)."""
+
+    name = "size"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Bytes."""
+        if isinstance(value, int):
+            return value
+        found = _SIZE.fullmatch(str(value))
+        if found is None or float(found[1]) == 0:
+            self.fail(f"{value!r} is not an amount of memory; give 80GiB, 512MiB or 80GB", param, ctx)
+        return int(float(found[1]) * _SIZE_UNITS[found[2].lower()])
 
 
 def sample_option(command: _Command) -> _Command:

@@ -34,6 +34,7 @@ def text(record: Record, report: Report | None, files: Files | None, diagnosis: 
         *([] if diagnosis else _chosen(record)),
         *(("Failed", line) for line in _failed(record)),
         ("Search", f"{len(record.trials)} trials; {record.stopped}"),
+        *([("VRAM", record.vram.says)] if record.vram else []),
         *(("Note", note) for note in record.notes),
         *_review(report, files),
     ]
@@ -109,6 +110,7 @@ def as_json(record: Record, report: Report | None, files: Files | None, diagnosi
         "basis": record.basis,
         "headroom": record.headroom,
         "verdict": record.verdict,
+        "vram": record.vram.says if record.vram else None,
         "validity_key": record.validity_key,
         "baseline": _plain(record, record.choice.of(record.baseline)),
         "chosen": _plain(record, choice.of(choice.config)) if choice.config and not diagnosis else None,

@@ -111,9 +111,18 @@ def described(told: WorkloadDescription) -> Described:
             "torch": told.torch_version,
             "start_method": told.start_method,
             "gpus": ", ".join(told.devices),
+            **({"vram_total_bytes": told.device_bytes} if told.device_bytes is not None else {}),
         },
+        vram_bytes=told.device_bytes,
+        vram_taken_bytes=_taken(told),
         has_unread=not told.iterable and (told.sample_count or 0) >= 2 * SLICE_SAMPLES,
     )
+
+
+def _taken(told: WorkloadDescription) -> int | None:
+    if told.device_bytes is None or told.device_free_bytes is None:
+        return None
+    return max(told.device_bytes - told.device_free_bytes, 0)
 
 
 def runner(wanted: Wanted, clock: Callable[[], float] = time.monotonic) -> Run:

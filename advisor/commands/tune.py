@@ -25,8 +25,9 @@ from advisor.commands._measured import TUNING_FILE, Asked, Described, earlier, m
 from advisor.commands._options import Duration, StepTime, sample_option
 from advisor.commands._rules import evaluated
 from advisor.commands._snapshot import derive, probe_host
+from advisor.commands._vram import estimate, room_for_a_step, vram_option
 from advisor.commands._waivers import after_waivers, read_waivers, waivers_option
-from advisor.commands._workload import describe, runner, wanted
+from advisor.commands._workload import Wanted, describe, runner, wanted
 from advisor.derived.budget import Budget
 from advisor.errors import InputError
 from advisor.host.captured import open_root
@@ -67,6 +68,7 @@ class Options:
     max_trials: int | None
     step_time: float | None
     python: str | None
+    vram: int | None
     out: str
     wishes: Sequence[str]
     rules: Sequence[str]
@@ -118,6 +120,7 @@ class Options:
 )
 @click.option("--step-time", type=StepTime(), help="Time that the job trains on one batch: 12ms, 0.5s.")
 @click.option("--python", metavar="PATH", help="Interpreter for the trials, if not this one.")
+@vram_option
 @click.option("--out", default="advisor-out", show_default=True, metavar="OUT", help="Folder to write.")
 @click.option("--set", "wishes", multiple=True, metavar="TARGET:KEY=VALUE", help="A setting of your own; it wins.")
 @click.option("--rules", multiple=True, metavar="DIR", help="Further rules.")
@@ -168,7 +171,7 @@ def tune(options: Options) -> int:
         bound = binding(snapshot, [*asked_by(report, snapshot), *own])
         run = runner(replace(job, cpus=bound.cpus if bound else None))
         ready = Ready(snapshot, report, tuple(told), described, run, cache / "studies", judge, bound)
-        return _measured_and_written(options, own, ready)
+        return _measured_and_written(options, own, ready, job)
 
 
 @dataclass(frozen=True)
@@ -186,15 +189,17 @@ class Ready:
     """Where trials run, if job/launch.sh binds ranks."""
 
 
-def _measured_and_written(options: Options, own: Sequence[Setting], ready: Ready) -> int:
+def _measured_and_written(options: Options, own: Sequence[Setting], ready: Ready, job: Wanted) -> int:
     asked = _asked(options, ready.snapshot)
     parts = _validity(options, asked, ready)
     record, note = (None, None) if options.fresh or options.diagnose_only else earlier(Path(options.out), parts)
     _say(options, note)
     ended = None
     if record is None:
-        room = resources(ready.snapshot.get(Budget), ready.bound)
-        record, ended = measure(ready.described, asked, parts, room, ready.studies, ready.run, sys.stderr)
+        vram = estimate(job, ready.described, asked, options.vram)
+        left = room_for_a_step(ready.described, options.vram, asked.ranks)
+        room = resources(ready.snapshot.get(Budget), ready.bound, left)
+        record, ended = measure(ready.described, asked, parts, room, ready.studies, ready.run, sys.stderr, vram)
     if options.diagnose_only:
         _print(options, record, None, None)
         return 0
@@ -266,6 +271,7 @@ def _validity(options: Options, asked: Asked, ready: Ready) -> dict[str, Part]:
         "step_time_seconds": options.step_time,
         "exhaustive": options.exhaustive,
         **({"bound_cpus": ready.bound.each()} if ready.bound else {}),
+        **({"vram_bytes": options.vram} if options.vram is not None else {}),
     }
     return validity(described, batching(described.declared, asked.ranks, asked.global_batch), conditions)
 

@@ -1,6 +1,7 @@
 """How the global batch is cut into ranks, micro-batches and accumulation; it never changes during a search."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from advisor.errors import InputError
 from advisor.model.trial import Config
@@ -61,6 +62,11 @@ def batching(declared: Declared, ranks: int, asked: int | None) -> Batching:
         return Batching(total, ranks, (today,), today, origin, notes)
     choices = tuple(b for b in divisors(per_rank) if b * SMALLEST_PART >= today)
     return Batching(total, ranks, choices, today, origin, notes)
+
+
+def without(cut: Batching, sizes: Collection[int]) -> Batching:
+    """``cut`` with fewer micro-batches to try; today's stays."""
+    return replace(cut, choices=tuple(c for c in cut.choices if c == cut.today or c not in sizes))
 
 
 def baseline(declared: Declared, cut: Batching) -> Config:

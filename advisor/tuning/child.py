@@ -24,6 +24,8 @@ from advisor.tuning.accounts import delay_seconds, reads_are_counted, reads_of, 
 from advisor.tuning.measuring import Edge, Figures, Loop, Plan, Window
 from advisor.tuning.reading import reading_notes
 from advisor.tuning.windows import cost_of_a_sample, wait_share
+from advisor.workloads._device import DeviceClock, has_gpu, memory_bytes, memory_notes, peak_bytes
+from advisor.workloads._estimate import estimated
 from advisor.workloads._kept import COPIED, KeptBatches
 from advisor.workloads._load import Loaded, load
 from advisor.workloads._loader import Batches, build_loader, is_iterable, repeats_samples
@@ -103,6 +105,8 @@ def _do(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     loaded = load(request["workload"], request["data"])
     if request["task"] == "describe":
         return _description(loaded)
+    if request["task"] == "estimate":
+        return estimated(loaded.workload, request, tell)
     return _Trial(loaded.workload, request, ends, tell).run()
 
 
@@ -111,7 +115,7 @@ def _description(loaded: Loaded) -> dict[str, Any]:
     import torch
 
     workload = loaded.workload
-    has_gpu = torch.cuda.is_available()
+    total, free = memory_bytes()
     declared = ("batch_size", "num_workers", "prefetch_factor", "accumulation", "global_batch", "pin_memory")
     return {
         "title": loaded.title,
@@ -124,8 +128,10 @@ def _description(loaded: Loaded) -> dict[str, Any]:
         "start_method": _start_method(),
         "python_version": ".".join(map(str, sys.version_info[:3])),
         "torch_version": str(torch.__version__),
-        "devices": [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())] if has_gpu else [],
-        "device": "cuda" if has_gpu else "cpu",
+        "devices": [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())] if has_gpu() else [],
+        "device": "cuda" if has_gpu() else "cpu",
+        "device_bytes": total,
+        "device_free_bytes": free,
     }
 
 
@@ -144,14 +150,14 @@ class _Trial:
         self.prefetch = (self.config.prefetch_factor or PREFETCH) if self.config.num_workers else 0
         self.steps = 0
         self.rates: list[float] = []
-        self.device: _DeviceClock | None = None
+        self.device: DeviceClock | None = None
         self.kept: KeptBatches | None = None
 
     def run(self) -> dict[str, Any]:
         """The figures of the measurement."""
         train = self._training()
-        if train is not None and self.workload.step is not None and _has_gpu():
-            self.device = _DeviceClock(train)
+        if train is not None and self.workload.step is not None and has_gpu():
+            self.device = DeviceClock(train)
             train = self.device.train
         workers = self.config.num_workers
         self.tell({"progress": f"starting {workers} workers" if workers else "loading the first batch"})
@@ -181,7 +187,7 @@ class _Trial:
 
     def steps_device(self, part: str) -> str | None:
         """Where kept batches are to lie; ``None``: where the loader left them."""
-        return "cuda" if part == "cached" and _has_gpu() else None
+        return "cuda" if part == "cached" and has_gpu() else None
 
     def _plan(self, ends: float) -> Plan:
         return Plan(
@@ -228,10 +234,10 @@ class _Trial:
             "wait_share": wait_share(windows) if trained else None,
             "startup_seconds": figures.startup_seconds,
             "step_seconds": [w.median_step_seconds for w in windows] if trained else [],
-            "peak_vram_bytes": _peak_vram_bytes(),
+            "peak_vram_bytes": peak_bytes(),
             "batch_bytes": batches.batch_bytes,
             "warnings": [warning] if warning else [],
-            "notes": {**self._notes(figures, batches), **self._cost(figures)},
+            "notes": {**self._notes(figures, batches), **self._cost(figures), **memory_notes()},
         }
 
     def _cost(self, figures: Figures) -> dict[str, float]:
@@ -274,50 +280,8 @@ class _Trial:
         return notes
 
 
-def _has_gpu() -> bool:
-    import torch
-
-    return torch.cuda.is_available()
-
-
-class _DeviceClock:
-    """How long the accelerator had work: a step is queued and returns early, so the loop's own clock cannot tell."""
-
-    def __init__(self, train: Callable[[Any], None]) -> None:
-        self._train = train
-        self._spans: list[tuple[Any, Any]] = []
-        self._total = 0.0
-
-    def train(self, batch: Any) -> None:
-        """A step between two marks in the device's queue."""
-        import torch
-
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
-        begin.record()
-        self._train(batch)
-        end.record()
-        self._spans.append((begin, end))
-
-    def busy_seconds(self) -> float:
-        """Since the beginning; waits until the device has done all that is queued."""
-        import torch
-
-        torch.cuda.synchronize()
-        self._total += sum(begin.elapsed_time(end) for begin, end in self._spans) / 1000
-        self._spans.clear()
-        return self._total
-
-
 def _workers() -> list[int]:
     """The processes of the loader's workers."""
     from torch import multiprocessing
 
     return [process.pid for process in multiprocessing.active_children() if process.pid is not None]
-
-
-def _peak_vram_bytes() -> int | None:
-    import torch
-
-    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        return None
-    return int(torch.cuda.max_memory_reserved())

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 
 from advisor.model.trial import Measurement, Trial
+from advisor.tuning.vram import Peaks, learn_peaks
 
 FORKED_WORKER_BYTES = 32 * 1024 * 1024
 """A forked worker keeps 10-15 MiB of its own; twice that leaves room for what the data set touches."""
@@ -30,6 +31,8 @@ class Cost:
     """CPU time of the training process to take a sample from a worker."""
     worker_bytes: int = FORKED_WORKER_BYTES
     tensors_per_batch: int = TENSORS_PER_BATCH
+    peaks: Peaks = field(default_factory=Peaks)
+    """Of the accelerator's memory, by micro-batch."""
 
     def step_seconds(self, batch: int) -> float:
         """Time of a training step on a batch of so many samples that is there already; 0 if there is no training."""
@@ -54,6 +57,7 @@ def learn(trials: Sequence[Trial]) -> Cost:
         fixed_step_seconds=fixed,
         loop_seconds_per_sample=_first([t for t in good if t.config.num_workers], "loop_cpu_seconds_per_sample"),
         tensors_per_batch=int(_first(good, "tensors_per_batch") or TENSORS_PER_BATCH),
+        peaks=learn_peaks(trials),
     )
 
 

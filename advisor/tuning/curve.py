@@ -33,6 +33,8 @@ def _head(record: Record) -> Iterator[str]:
     ceiling = _ceiling(record)
     if ceiling is not None:
         yield f"- Ceiling: the training step alone gives {ceiling:,.0f} samples/s, whatever the loader."
+    if record.vram is not None:
+        yield f"- Accelerator memory, {_plain(record.vram.says)}."
     yield ""
 
 

@@ -13,6 +13,7 @@ from advisor.errors import SourceError
 from advisor.model.trial import Config, Parameter, Trial
 from advisor.tuning.choice import Choice, choose
 from advisor.tuning.validity import Part, validity_key
+from advisor.tuning.vram import Vram
 
 SCHEMA_VERSION = 1
 TEXT_LIMIT_BYTES = 16 * 1024 * 1024
@@ -45,6 +46,8 @@ class Record:
     """Of the step alone and the loader alone, from which the headroom is told."""
     verdict: str = "unknown"
     """What holds the baseline up, one of `advisor.tuning.headroom.Verdict`."""
+    vram: Vram | None = None
+    """Of the accelerator's memory; ``None``: nothing was asked or seen of it."""
 
 
 _RECORD: TypeAdapter[Record] = TypeAdapter(Record)

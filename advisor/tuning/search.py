@@ -16,7 +16,6 @@ from advisor.tuning.exploring import batches_worth_a_trial, cheaper_one, model_m
 from advisor.tuning.headroom import LEAST_WAIT, Diagnosis, diagnose, enough
 from advisor.tuning.progress import Listen, Said, ignore
 from advisor.tuning.session import Job, Limits, Run, Session, broken
-from advisor.tuning.space import violations
 from advisor.tuning.study import Study
 
 WORTH = 0.005
@@ -160,7 +159,7 @@ def _propose(session: Session, workers_matter: bool) -> str:
         workers = asked.num_workers if workers_matter else session.job.baseline.num_workers
         config = session.point(workers, asked.prefetch_factor, asked.batch_size)
         if session.impossible(config) or sum(t.config == config for t in session.trials) >= MOST_REPEATS:
-            session.study.refuse(asked.number, violations(config, session.job.resources, session.cost()))
+            session.study.refuse(asked.number, session.needs(config))
             refused += 1
             continue
         refused = 0

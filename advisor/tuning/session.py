@@ -1,7 +1,7 @@
 """The state of a search: what was measured, what it cost, what is left of the budget."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -14,6 +14,7 @@ from advisor.tuning.progress import Ended, Listen, Started, ignore
 from advisor.tuning.space import Resources, hopeless, space, violations
 from advisor.tuning.study import Study
 from advisor.tuning.surrogate import Surrogate
+from advisor.tuning.vram import with_room
 
 COMPARISON_SHARE, MOST_COMPARISON_SHARE = 0.35, 0.55
 """Of the budget: what the interleaved comparison is to get, and what it may get where trials are slow."""
@@ -167,9 +168,23 @@ class Session:
         """Seconds that a trial takes that runs well."""
         return median(self.durations) if self.durations else 0.0
 
+    def needs(self, config: Config) -> Mapping[str, float]:
+        """What ``config`` needs of each resource less what it may use.
+
+        With today's micro-batch and smaller ones the job runs: how full the accelerator is there is the user's choice.
+        """
+        needs = dict(violations(config, self.job.resources, self.cost()))
+        if self.is_todays(config) and "accelerator memory" in needs:
+            needs["accelerator memory"] = min(needs["accelerator memory"], 0.0)
+        return needs
+
+    def is_todays(self, config: Config) -> bool:
+        """Whether its micro-batch is no larger than today's."""
+        return self.batch_of(config) <= self.job.batching.today
+
     def impossible(self, config: Config) -> str | None:
         """Why ``config`` cannot work, if that is known."""
-        short = [name for name, excess in violations(config, self.job.resources, self.cost()).items() if excess > 0]
+        short = [name for name, excess in self.needs(config).items() if excess > 0]
         if short:
             return f"not enough {' and '.join(short)}"
         # Kept batches take memory that a loop does not: with today's micro-batch they say nothing about loops.
@@ -183,10 +198,12 @@ class Session:
         number = self.study.begin(config, origin) if number is None else number
         self.listen(Started(number, config, origin))
         began = self.clock()
-        trial = Trial(number, config, self.run(config, part, windows), origin, part)
+        measured = self.run(config, part, windows)
+        if not self.is_todays(config):
+            measured = with_room(measured, self.job.resources.vram_bytes)
+        trial = Trial(number, config, measured, origin, part)
         seconds = self.clock() - began
-        needs = violations(config, self.job.resources, self.cost())
-        self.study.finish(trial, seconds, needs)
+        self.study.finish(trial, seconds, self.needs(config))
         self._keep(trial)
         self._note(trial, seconds)
         self.listen(Ended(trial))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from advisor.model.trial import Config, Parameter, Space, Trial
 from advisor.tuning.cost import Cost
+from advisor.tuning.vram import is_full
 
 PREFETCH_FACTORS = (1, 2, 4, 8)
 HELD_BATCHES = 2
@@ -38,6 +39,8 @@ class Resources:
     files: int | None = None
     tasks: int | None = None
     """Processes and threads that may still be started."""
+    vram_bytes: int | None = None
+    """Of its accelerator, what a step may take; the margin is left already."""
 
 
 def space(resources: Resources, cost: Cost, batch_sizes: Sequence[int]) -> Space:
@@ -60,10 +63,9 @@ def worker_bound(resources: Resources, cost: Cost, batch_size: int) -> tuple[int
     one, two = (_needs(Config(workers, PREFETCH_FACTORS[0], batch_size), cost) for workers in (1, 2))
     for name, limit in _limits(resources).items():
         each = two[name] - one[name]
-        if one[name] > limit:
-            bounds.append((0, f"{name} of one rank"))
-        elif each > 0:
-            bounds.append((1 + math.floor((limit - one[name]) / each), f"{name} of one rank"))
+        if each > 0:  # else it is no matter of workers
+            most = 1 + math.floor((limit - one[name]) / each) if one[name] <= limit else 0
+            bounds.append((most, f"{name} of one rank"))
     return min(bounds, key=lambda bound: bound[0])
 
 
@@ -103,6 +105,7 @@ def _limits(resources: Resources) -> dict[str, float]:
         "memory": (resources.memory_bytes, MEMORY_SHARE),
         "descriptors": (resources.files, FILES_SHARE),
         "processes": (resources.tasks, TASKS_SHARE),
+        "accelerator memory": (resources.vram_bytes, 1.0),
     }
     return {name: amount * share for name, (amount, share) in known.items() if amount is not None}
 
@@ -117,6 +120,7 @@ def _needs(config: Config, cost: Cost) -> dict[str, float]:
         "memory": config.num_workers * cost.worker_bytes + 2 * batches * batch_bytes,
         "descriptors": float(files) if config.num_workers else 0.0,
         "processes": float(TASKS_PER_WORKER * config.num_workers),
+        "accelerator memory": cost.peaks.predicted(config.batch_size or 1) or 0.0,
     }
 
 
@@ -129,6 +133,11 @@ def hopeless(config: Config, trials: Sequence[Trial]) -> str | None:
     """Why ``config`` cannot work after what ``trials`` showed: it asks for no less than one that ran out."""
     for trial in trials:
         outcome, tried = trial.measurement.outcome, trial.config
+        if is_full(trial.measurement):
+            larger, same = (config.batch_size or 1) - (tried.batch_size or 1), outcome == "out-of-memory"
+            if larger > 0 or (larger == 0 and same):
+                return f"{tried.key()} already filled the accelerator's memory"
+            continue
         if outcome == "no-space-in-shm" and _bytes_of(config) >= _bytes_of(tried):
             return f"{tried.key()} already filled /dev/shm"
         if outcome == "too-many-files" and _no_less(config, tried):

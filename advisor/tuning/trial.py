@@ -80,6 +80,8 @@ class TrialRequest:
     """CPUs that the child and its workers are bound to; ``None``: those of advisor."""
     memory_limit_bytes: int | None = None
     """The trial is stopped when its processes together need more; ``None``: most of what is available."""
+    sizes: tuple[int, ...] = ()
+    """Micro-batches whose peak is to be estimated."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,10 @@ class WorkloadDescription:
     """Names of the accelerators that torch can use."""
     device: str
     """Where the step runs: ``cpu``, ``cuda``."""
+    device_bytes: int | None = None
+    """All memory of the accelerator..."""
+    device_free_bytes: int | None = None
+    """...and what of it is free once a process has its context there."""
 
 
 def run_trial(request: TrialRequest, on_progress: Progress | None = None) -> Measurement:
@@ -124,6 +130,15 @@ def describe_workload(request: TrialRequest, on_progress: Progress | None = None
         raise WorkloadError(message)
     told = dict(ending.result)
     return WorkloadDescription(**{**told, "devices": tuple(told["devices"])})
+
+
+def estimate_peaks(request: TrialRequest, on_progress: Progress | None = None) -> dict[int, int]:
+    """Bytes that a step takes at its peak by micro-batch, estimated; raises WorkloadError when that cannot be done."""
+    ending = _supervised(request, "estimate", on_progress)
+    if ending.result is None:
+        _, message = classify(ending)
+        raise WorkloadError(message)
+    return {int(size): int(peak) for size, peak in ending.result["peaks"].items()}
 
 
 def _supervised(request: TrialRequest, task: str, on_progress: Progress | None) -> Ending:
