@@ -23,7 +23,7 @@ from advisor.tuning.session import Job, Limits, Run
 from advisor.tuning.space import Resources
 from advisor.tuning.study import open_study
 from advisor.tuning.validity import Part, differences, validity_key
-from advisor.tuning.vram import Vram, measured_vram
+from advisor.tuning.vram import Vram, measured_vram, of_each
 
 TUNING_FILE = "tuning.json"
 TOO_MANY_WORKERS = "This DataLoader will create"
@@ -167,7 +167,7 @@ def measure(
         outcome = run_search(job, asked.limits, study, run, time.monotonic, listen)
         record = _record(described, asked, parts, job, outcome)
     seen = measured_vram([*outcome.trials, *outcome.parts], room.vram_bytes, cut.choices)
-    record = replace(record, vram=vram or seen)
+    record = replace(record, vram=of_each(vram or seen, asked.ranks))
     return record, lambda: _finish(studies, key, cut, asked)
 
 

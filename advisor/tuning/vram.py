@@ -28,7 +28,12 @@ _FULL = re.compile(
     r"(?:CUDA|HIP) out of memory|CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS|num_alloc_retries|the accelerator's memory"
 )
 """Not ``CUDA error: out of memory``: pinned memory of the host that cannot be had is told so too."""
-ESTIMATE = "an estimate: within 10 % in PyTorch's own tests, and kernels of a GPU may keep other tensors"
+ESTIMATE = (
+    "an estimate of the step as it runs here: within 10 % in PyTorch's own tests, and kernels of a GPU may keep other "
+    "tensors"
+)
+BUCKETS = "; the buckets of DistributedDataParallel, as large as all gradients unless they share memory, come on top"
+"""A trial is one process: https://docs.pytorch.org/docs/stable/generated/torch.nn.parallel.DistributedDataParallel.html"""
 
 
 @dataclass(frozen=True)
@@ -225,6 +230,13 @@ def estimated_vram(known: Mapping[int, int], limit: int, choices: Sequence[int],
 def unknown_vram(limit: int, why: str) -> Vram:
     """Where nothing could be estimated."""
     return Vram("unknown", limit, f"not estimated, so no micro-batch was left out for it: {why}")
+
+
+def of_each(vram: Vram | None, ranks: int) -> Vram | None:
+    """What one process showed, as it stands for several."""
+    if vram is None or vram.basis == "unknown" or ranks < 2:
+        return vram
+    return replace(vram, says=vram.says + BUCKETS)
 
 
 def _told(

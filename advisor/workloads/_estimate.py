@@ -5,10 +5,13 @@ The factory is called once more, and its step run on tensors that have shapes bu
 raised here means that the memory cannot be told.
 """
 
+import contextlib
 import gc
 import os
+import re
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -26,6 +29,8 @@ MOST_BATCH_BYTES = 256 * 1024 * 1024
 MOST_SIZES = 4
 ITERATIONS = 2
 """Under account; what lasts and is no parameter, as averaged weights, is seen when the first one touches it."""
+NO_AUTOCAST = re.compile(r"Disabling autocast|device_type of 'cuda', but CUDA is not available")
+"""PyTorch's warnings that it computes in full precision instead."""
 Tell = Callable[[Mapping[str, Any]], None]
 
 
@@ -37,7 +42,7 @@ def estimated(workload: Workload, request: Mapping[str, Any], tell: Tell = lambd
     tell({"progress": "loading samples for their shapes"})
     sample = _largest_sample(workload.dataset)
     tell({"progress": "loading the workload without its data"})
-    with tools.shapes:
+    with tools.watched():
         traced = _loaded_anew(request["workload"], request["data"])
     per_step = (request["config"]["batch_size"] or 1) * request["config"]["accumulation"]
     peaks = {}
@@ -46,6 +51,8 @@ def estimated(workload: Workload, request: Mapping[str, Any], tell: Tell = lambd
         batch = tools.without_data(_collated(workload, [sample] * size))
         try:
             peaks[str(size)] = tools.peak(traced, batch, accumulates=per_step // size > 1)
+        except WorkloadError:
+            raise
         except Exception as error:  # of the user's code, or of PyTorch about it
             said = str(error).strip().partition("\n")[0]
             raise WorkloadError(
@@ -134,6 +141,15 @@ class _Tools:
         self._map: Any = tree_map_only
         self._is_prepared = False
 
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """Without data; an error if what runs inside would be computed in another precision than on an accelerator."""
+        with self.shapes, warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            yield
+        if any(NO_AUTOCAST.search(str(one.message)) for one in warned):
+            raise WorkloadError("autocast for an accelerator is turned off here, so its tensors would count too large")
+
     def without_data(self, batch: Any) -> Any:
         """``batch`` with the shapes of its tensors alone."""
         import torch
@@ -158,7 +174,7 @@ class _Tools:
 
     def _prepare(self, workload: Workload, batch: Any) -> None:
         """Lets the job make all that lasts: a model that is made in the first step, what its optimizer keeps."""
-        with self.shapes:
+        with self.watched():
             _train(workload, batch, 1, lambda: None)
         things = [thing for thing in gc.get_objects() if issubclass(type(thing), _lasting_kinds())]
         held = [tensor for thing in things for tensor in _tensors_held(thing) if self._is_ours(tensor)]

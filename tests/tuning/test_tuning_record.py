@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from advisor.tuning.choice import choose
 from advisor.tuning.record import SCHEMA_VERSION, Record, parse_record, record_text
 from advisor.tuning.settings import dataloader_settings, told
 from advisor.tuning.validity import Part, differences, validity_key
+from advisor.tuning.vram import estimated_vram
 
 BASE = Config(0, None, 32)
 FAST = Config(4, 2, 32, 1, persistent_workers=True)
@@ -47,6 +49,17 @@ def test_a_record_comes_back_and_gives_the_same_bytes() -> None:
     assert again == record()
     assert record_text(again) == text
     assert text.endswith("}\n")
+
+
+def test_a_record_of_before_accelerators_were_looked_at_still_holds() -> None:
+    document = json.loads(record_text(record()))
+    del document["vram"]
+    assert parse_record(json.dumps(document), "tuning.json") == record()
+
+
+def test_what_was_said_of_an_accelerator_comes_back() -> None:
+    told = replace(record(), vram=estimated_vram({4: 400, 8: 800, 16: 1600}, 1000, (4, 8, 16), today=4))
+    assert parse_record(record_text(told), "tuning.json") == told
 
 
 def _set(*path: str | int, to: object) -> Callable[[dict[str, Any]], None]:

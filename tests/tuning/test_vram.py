@@ -14,6 +14,7 @@ from advisor.tuning.vram import (
     learn_peaks,
     limit_bytes,
     measured_vram,
+    of_each,
     unknown_vram,
     with_room,
 )
@@ -246,6 +247,17 @@ def test_an_estimate_beyond_a_line_that_is_not_sure_is_not_known() -> None:
     assert told.left_out == ()
     assert "of 16 it is not known" in told.says
     assert "no micro-batch was left out" in unknown_vram(GIB, "the workload has no step").says
+
+
+def test_what_one_process_shows_lacks_what_several_need() -> None:
+    told = estimated_vram(estimated(1, 4, 16, 32), GIB, (4, 8), today=4)
+    assert of_each(told, 1) == told
+    several = of_each(told, 8)
+    assert several is not None
+    assert several.says.endswith("come on top")
+    unknown = unknown_vram(GIB, "the workload has no step")
+    assert of_each(unknown, 8) == unknown
+    assert of_each(None, 8) is None
 
 
 def test_nothing_known_is_nothing_predicted() -> None:

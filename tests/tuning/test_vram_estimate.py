@@ -76,6 +76,11 @@ def test_a_decision_on_data_that_are_not_there_cannot_be_estimated() -> None:
         peaks_of("decides_by_its_loss", 2)
 
 
+def test_a_precision_that_only_an_accelerator_has_is_not_guessed() -> None:
+    with pytest.raises(WorkloadError, match="autocast for an accelerator is turned off here"):
+        peaks_of("in_half_precision", 2)
+
+
 def test_without_a_step_there_is_nothing_to_estimate() -> None:
     with pytest.raises(WorkloadError, match="has no step"):
         peaks_of("without_a_step", 2)

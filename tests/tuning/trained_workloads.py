@@ -125,6 +125,16 @@ def decides_by_its_loss():
     return _workload(Job(mlp, reads=lambda loss: bool(torch.isnan(loss))), Vectors())
 
 
+def in_half_precision():
+    job = Job(mlp)
+
+    def step(batch):
+        with torch.autocast("cuda", torch.float16):
+            job.step(batch)
+
+    return Workload(Vectors(), batch_size=16, step=step, optimizer_step=job.update)
+
+
 def without_a_step():
     return Workload(Vectors(), batch_size=16)
 
