@@ -22,12 +22,14 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.tuning.landscapes import Host, Landscape, Measured, grid_seconds
-from tests.tuning.policies import POLICIES
+from tests.tuning.policies import POLICIES, Policy
 from tests.tuning.simulated_hosts import drawn, landscapes
 
 SMALL_GRID = 200
 SMALL_SHARE, LARGE_SHARE = 1 / 3, 1 / 10
 GOAL, SAME = 0.97, 0.03
+WITH_ADVISORS_TIME, SAME_TIME = ("random", "TPE"), ", same time"
+"""Policies that use up whatever time they get: run once more for as long as advisor took on the host."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ def main() -> int:
     print(f"{len(hosts)} hosts, {asked.runs} runs each")
     columns = (("median run", 17), ("worst run", 16), ("hosts >= 97 %", 14), ("time", 7), ("trials", 7), ("agree", 6))
     print(f"{'policy':<18} " + " ".join(f"{name:>{width}}" for name, width in columns))
-    return 0 if all([_print_policy(policy, [r for r in found if r.policy == policy]) for policy in POLICIES]) else 1
+    policies = [*POLICIES, *(f"{name}{SAME_TIME}" for name in WITH_ADVISORS_TIME)]
+    return 0 if all([_print_policy(policy, [r for r in found if r.policy == policy]) for policy in policies]) else 1
 
 
 def _runs(landscape: Landscape, count: int) -> list[Runs]:
@@ -73,16 +76,22 @@ def _runs(landscape: Landscape, count: int) -> list[Runs]:
     grid, whole = landscape.grid(), grid_seconds(host)
     best = max(map(host.rate, grid))
     budget = whole * (SMALL_SHARE if len(grid) < SMALL_GRID else LARGE_SHARE)
-    found = []
-    for name, policy in POLICIES.items():
+    found: list[Runs] = []
+
+    def run(name: str, policy: Policy, seconds: float) -> None:
         shares, times, trials = [], [], []
         for seed in range(count):
             machine = Measured(host, seed)
-            chosen = policy(landscape.job(), grid, machine, budget, seed)
+            chosen = policy(landscape.job(), grid, machine, seconds, seed)
             shares.append(host.rate(chosen) / best)
             times.append(machine.now / whole)
             trials.append(machine.trials)
         found.append(Runs(landscape.name, len(grid), name, tuple(shares), tuple(times), tuple(trials)))
+
+    for name, policy in POLICIES.items():
+        run(name, policy, budget)
+    for name in WITH_ADVISORS_TIME:
+        run(f"{name}{SAME_TIME}", POLICIES[name], median(found[0].times) * whole)
     return found
 
 
