@@ -12,8 +12,8 @@ ROUNDS, MOST_ROUNDS = 5, 12
 """Of the comparison; and of one that five rounds leave open."""
 CLOSE = 0.02
 """What is preferred may be slower than the fastest by so much before more rounds look closer."""
-DISTURBED = 0.88
-"""Of a configuration's own median: a run below it is repeated."""
+DISTURBED, MOST_REPEATS = 0.88, 2
+"""Of a configuration's own median: a run below it is repeated, so often at most."""
 OVERDRAFT_SHARE = 0.1
 """Of the budget: what it may be overdrawn by to complete the least comparison."""
 CHEAP, NEAR = 0.98, 0.93
@@ -42,11 +42,12 @@ def compare(session: Session) -> None:
 
 
 def _measure(session: Session, config: Config, origin: str) -> None:
-    """One run of a round; one that falls out of its own row is disturbed, and run once more in its round."""
+    """One run of a round; one that falls out of its own row is disturbed, and run again in its round."""
     usual = median([speed for t in session.good() if t.config == config and (speed := rate(t.measurement))] or [0.0])
-    trial = session.measure(config, origin, windows=FINAL_WINDOWS)
-    if 0.0 < (rate(trial.measurement) or 0.0) < DISTURBED * usual:
-        session.measure(config, origin, windows=FINAL_WINDOWS)
+    for _ in range(1 + MOST_REPEATS):
+        trial = session.measure(config, origin, windows=FINAL_WINDOWS)
+        if not 0.0 < (rate(trial.measurement) or 0.0) < DISTURBED * usual:
+            return
 
 
 def _finalists(session: Session) -> list[Config]:
