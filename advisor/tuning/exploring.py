@@ -19,9 +19,8 @@ UNSEEN = 0.01
 """Of what is left below a ceiling: nobody would see it."""
 REACHED, REPEATS = 0.03, 1
 """What is left below a ceiling that counts as reached, and how often it is then measured again."""
-GROWTH, MOST_WITHOUT_GAIN, MOST_SIZES = 1.5, 2, 2
-"""From one micro-batch to the next whose step is measured, after how many without a gain none is, and how many are
-tried in the loop."""
+GROWTH, MOST_WITHOUT_GAIN = 1.5, 2
+"""From one micro-batch to the next whose step is measured, and after how many without a gain none is."""
 ENOUGH = 0.9
 """Of the speed of the step alone: a loop below it is held up by its loader."""
 
@@ -64,12 +63,12 @@ def cheaper_one(session: Session, batches: Sequence[int]) -> Config | None:
     return min((c for c in near if session.preference(c) < chosen), key=session.preference, default=None)
 
 
-def model_missed(session: Session) -> float:
-    """By how much, as a logarithm, the pipeline model alone was wrong about the point that would be chosen now."""
-    surrogate, speeds, chosen = session.surrogate(), session.speeds(), session.incumbent()
-    if surrogate is None or chosen not in speeds:
-        return 0.0
-    return abs(math.log(speeds[chosen]) - surrogate.prior(chosen))
+def at_a_ceiling(session: Session) -> bool:
+    """Whether the fastest loop is as fast as the fastest step alone: with the micro-batches tried nothing is better."""
+    alone = max(
+        (speed for batch in session.job.batching.choices if (speed := session.ceiling(batch))), default=math.inf
+    )
+    return max(session.speeds().values(), default=0.0) >= (1 - AS_FAST) * alone
 
 
 def _untried(session: Session, batches: Sequence[int]) -> Iterator[Config]:
@@ -102,14 +101,11 @@ def batches_worth_a_trial(session: Session) -> tuple[int, ...]:
     today, speeds = session.job.batching.today, _steps_alone(session)
     if today not in speeds:
         return ()
-    best = max(speeds.values())
-    wanted = [size for size, speed in speeds.items() if speed >= best * (1 - SIZE_GAIN)][: MOST_SIZES + 1]
     loop = max(session.speeds().values(), default=0.0)
-    if loop >= ENOUGH * speeds[today]:
-        wanted = wanted if best >= speeds[today] * (1 + SIZE_GAIN) else []
-    else:
+    wanted = [size for size, speed in speeds.items() if speed >= loop * (1 + SIZE_GAIN)]
+    if loop < ENOUGH * speeds[today]:
         wanted += _smaller(session, loop)
-    return tuple(size for size in wanted if size != today)[: MOST_SIZES + 1]
+    return tuple(size for size in wanted if size != today)
 
 
 def _smaller(session: Session, loop: float) -> list[int]:

@@ -12,7 +12,7 @@ from advisor.model.trial import Space, Trial
 from advisor.tuning.choice import round_of
 from advisor.tuning.comparison import compare
 from advisor.tuning.cost import rate
-from advisor.tuning.exploring import batches_worth_a_trial, cheaper_one, model_missed, most_promising
+from advisor.tuning.exploring import at_a_ceiling, batches_worth_a_trial, cheaper_one, most_promising
 from advisor.tuning.headroom import LEAST_WAIT, Diagnosis, diagnose, enough
 from advisor.tuning.progress import Listen, Said, ignore
 from advisor.tuning.session import Job, Limits, Run, Session, broken
@@ -22,9 +22,6 @@ WORTH = 0.005
 """A point that promises less than this is not measured."""
 GAIN = 0.02
 """A trial that is better by less than this does not renew the patience."""
-MISS = 0.1
-"""A model that is wrong by more than this, as a logarithm, about the best points may be wrong about others: the sampler
-then looks where the model would not."""
 MOST_CHEAPER = 3
 """Cheaper points that are tried once nothing faster is in sight."""
 MOST_REFUSED = 50
@@ -112,7 +109,7 @@ def _look(session: Session, diagnosis: Diagnosis) -> str:
         stopped = _explore(session, (today,))
     if session.job.trained and (sizes := batches_worth_a_trial(session)):
         stopped = _explore(session, (today, *sizes))
-    if model_missed(session) > MISS and session.full() is None:
+    if (len(choices) > 1 or not at_a_ceiling(session)) and session.full() is None:
         stopped = _propose(session, workers_matter)
     return stopped
 
