@@ -31,6 +31,7 @@ ITERATIONS = 2
 """Under account; what lasts and is no parameter, as averaged weights, is seen when the first one touches it."""
 NO_AUTOCAST = re.compile(r"Disabling autocast|device_type of 'cuda', but CUDA is not available")
 """PyTorch's warnings that it computes in full precision instead."""
+NEEDS_VALUES = ("DataDependentOutputException", "DynamicOutputShapeException")
 Tell = Callable[[Mapping[str, Any]], None]
 
 
@@ -54,12 +55,16 @@ def estimated(workload: Workload, request: Mapping[str, Any], tell: Tell = lambd
         except WorkloadError:
             raise
         except Exception as error:  # of the user's code, or of PyTorch about it
-            said = str(error).strip().partition("\n")[0]
-            raise WorkloadError(
-                f"its step cannot be run without data: {type(error).__name__}: {said}{_place(error)}"
-            ) from error
+            raise WorkloadError(f"its step cannot be run without data: {_told(error)}{_place(error)}") from error
         del batch
     return {"peaks": peaks}
+
+
+def _told(error: Exception) -> str:
+    name = type(error).__name__
+    if name in NEEDS_VALUES:
+        return "it needs the value of a tensor"
+    return f"{name}: {error}".strip().partition("\n")[0]
 
 
 def _place(error: BaseException) -> str:

@@ -72,7 +72,7 @@ def test_gradients_stay_while_micro_batches_are_accumulated() -> None:
 
 
 def test_a_decision_on_data_that_are_not_there_cannot_be_estimated() -> None:
-    with pytest.raises(WorkloadError, match="cannot be run without data: DataDependentOutputException"):
+    with pytest.raises(WorkloadError, match="cannot be run without data: it needs the value of a tensor"):
         peaks_of("decides_by_its_loss", 2)
 
 
@@ -101,3 +101,19 @@ def test_a_child_tells_in_one_sentence_why_it_cannot() -> None:
     with pytest.raises(WorkloadError, match=rf"\({CASES}:\d+\)$") as told:
         estimate_peaks(request("decides_by_its_loss"))
     assert "\n" not in str(told.value)
+
+
+def test_an_accelerator_that_is_asked_for_by_name_ends_the_child_alone() -> None:
+    """Tensors without data may well lie on one that is not here; what PyTorch then aborts is not this process."""
+    if _has_gpu():
+        pytest.skip("a GPU is here")
+    with pytest.raises(WorkloadError) as told:
+        estimate_peaks(request("on_a_gpu_by_name"))
+    assert str(told.value)
+    assert "\n" not in str(told.value)
+
+
+def _has_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()

@@ -135,6 +135,16 @@ def in_half_precision():
     return Workload(Vectors(), batch_size=16, step=step, optimizer_step=job.update)
 
 
+def on_a_gpu_by_name():
+    weight = torch.nn.Parameter(torch.zeros(WIDTH, CLASSES))
+
+    def step(batch):
+        inputs, labels = (part.to("cuda") for part in batch)
+        nn.functional.cross_entropy(inputs @ weight.to("cuda"), labels).backward()
+
+    return Workload(Vectors(), batch_size=16, step=step)
+
+
 def without_a_step():
     return Workload(Vectors(), batch_size=16)
 
