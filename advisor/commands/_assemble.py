@@ -40,7 +40,7 @@ def earlier_measurement(out: str | Path) -> Measured:
     if not os.path.exists(path):  # a name that no file can have is told of when OUT is written
         return Measured()
     record = parse_record(read_text(path, TEXT_LIMIT_BYTES), printable(path))
-    settings = dataloader_settings(record.choice, record.baseline, record.basis)
+    settings = dataloader_settings(record.choice, record.baseline, record.basis, record.started())
     return Measured(settings, record.basis, record.validity, record)
 
 

@@ -13,6 +13,7 @@ from advisor.commands._progress import shown
 from advisor.derived.budget import Budget
 from advisor.errors import SourceError
 from advisor.inputs import printable, read_text
+from advisor.tuning import starting
 from advisor.tuning.batching import Batching, Declared, baseline, batching, without
 from advisor.tuning.choice import Choice, choose
 from advisor.tuning.drift import drift_note
@@ -155,6 +156,7 @@ def measure(
         accelerated=described.accelerators > 0 and described.declared.has_step,
         has_unread=described.has_unread,
         trained=described.declared.has_step or asked.step_time is not None,
+        start_method=_text(parts.get("start_method")),
     )
     key = validity_key(parts)
     ends = time.monotonic() + asked.limits.budget_seconds
@@ -169,6 +171,10 @@ def measure(
     seen = measured_vram([*outcome.trials, *outcome.parts], room.vram_bytes, cut.choices)
     record = replace(record, vram=of_each(vram or seen, asked.ranks))
     return record, lambda: _finish(studies, key, cut, asked)
+
+
+def _text(part: Part) -> str | None:
+    return part if isinstance(part, str) else None
 
 
 def _announced(limits: Limits) -> str:
@@ -226,4 +232,6 @@ def _notes(job: Job, outcome: Outcome, choice: Choice) -> tuple[str, ...]:
         told.insert(0, OTHER_BATCH)
     if outcome.diagnosis is not None and outcome.diagnosis.verdict == "tail samples":
         told.insert(0, ANY_ORDER)
+    if (started := starting.told([*outcome.trials, *outcome.parts], job.start_method)) is not None:
+        told.insert(0, started)
     return (*job.batching.notes, *list(dict.fromkeys(told))[:MOST_NOTES])

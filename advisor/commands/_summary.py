@@ -120,6 +120,7 @@ def as_json(record: Record, report: Report | None, files: Files | None, diagnosi
         "trials": len(record.trials),
         "failed": _failed(record),
         "stopped": record.stopped,
+        "notes": list(record.notes),
         "failing": [f.rule for f in report.failing()] if report else None,
         "disputed": [f.rule for f in report.disputed()] if report else None,
         "out": files.out if files else None,
@@ -139,5 +140,6 @@ def _plain(record: Record, candidate: Candidate | None) -> dict[str, object] | N
         "accumulation": config.accumulation,
         "pin_memory": config.pin_memory,
         "persistent_workers": config.persistent_workers,
+        "multiprocessing_context": config.multiprocessing_context,
         "samples_per_second": candidate.samples_per_second,
     }

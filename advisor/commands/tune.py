@@ -278,7 +278,7 @@ def _validity(options: Options, asked: Asked, ready: Ready) -> dict[str, Part]:
 
 def _written(options: Options, own: Sequence[Setting], ready: Ready, record: Record) -> _summary.Files:
     snapshot, report = ready.snapshot, ready.report
-    measured = dataloader_settings(record.choice, record.baseline, record.basis)
+    measured = dataloader_settings(record.choice, record.baseline, record.basis, record.started())
     made = plan([*asked_by(report, snapshot), *measured, *own], snapshot, load_targets())
     written = assemble(
         snapshot,

@@ -8,6 +8,8 @@ Outcome = Literal["ok", "out-of-memory", "no-space-in-shm", "too-many-files", "t
 Part = Literal["loop", "cached", "copied", "loader", "cold"]
 """What of a job a trial runs: all of it; the step alone on batches that lie where it needs them; the step on batches
 that are copied to the accelerator first; the loader alone; the loader alone on samples that were not read lately."""
+StartMethod = Literal["fork", "spawn", "forkserver"]
+"""How multiprocessing starts a process."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +25,15 @@ class Config:
     """Micro-batches per optimizer step."""
     pin_memory: bool = False
     persistent_workers: bool = False
+    multiprocessing_context: StartMethod | None = None
+    """How workers are started; ``None``: as the platform does it."""
 
     def key(self) -> str:
-        """A short stable name: ``w4 p2 b32 a2``."""
+        """A short stable name: ``w4 p2 b32 a2``, and how workers are started: ``w4 p2 b32 a2 forkserver``."""
         prefetch = "-" if self.prefetch_factor is None else str(self.prefetch_factor)
         batch = "-" if self.batch_size is None else str(self.batch_size)
-        return f"w{self.num_workers} p{prefetch} b{batch} a{self.accumulation}"
+        started = "" if self.multiprocessing_context is None else f" {self.multiprocessing_context}"
+        return f"w{self.num_workers} p{prefetch} b{batch} a{self.accumulation}{started}"
 
 
 @dataclass(frozen=True)

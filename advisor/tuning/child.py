@@ -23,6 +23,7 @@ from advisor.model.workload import Workload
 from advisor.tuning.accounts import delay_seconds, reads_are_counted, reads_of, seconds_of
 from advisor.tuning.measuring import Edge, Figures, Loop, Plan, Window
 from advisor.tuning.reading import reading_notes
+from advisor.tuning.starting import CAME
 from advisor.tuning.windows import cost_of_a_sample, wait_share
 from advisor.workloads._device import DeviceClock, has_gpu, memory_bytes, memory_notes, peak_bytes
 from advisor.workloads._estimate import estimated
@@ -180,7 +181,7 @@ class _Trial:
         figures = loop.measure(self._plan(built + left), built, self._note)
         if not figures.windows:
             raise _TooSlow(
-                f"not one window was measured within {self.request['seconds']:g} s: the first batch came after "
+                f"not one window was measured within {self.request['seconds']:g} s: {CAME} "
                 f"{figures.startup_seconds:.1f} s, and {figures.discarded_steps} steps followed"
             )
         return self._result(figures, batches, trained=train is not None)
@@ -261,7 +262,7 @@ class _Trial:
             "tensors_per_batch": batches.tensors_per_batch or 0,
             "torch_threads": torch.get_num_threads(),
             "cpus": len(os.sched_getaffinity(0)),
-            "start_method": _start_method(),
+            "start_method": self.config.multiprocessing_context or _start_method(),
             "device": "cuda" if self.device is not None else "cpu",
         }
         if samples is not None:

@@ -22,6 +22,8 @@ USEFUL_INTERVAL = 4.0
 """An interval whose ends differ by a larger factor tells nothing but noise."""
 FINAL = "final"
 """Origin of the trials of the interleaved comparison, with the number of their round: ``final 2``."""
+Preference = tuple[float, ...]
+"""What is compared from left to right; the least is preferred."""
 
 
 @dataclass(frozen=True)
@@ -135,17 +137,18 @@ def _percent(value: float) -> str:
     return f"{(value - 1) * 100:+.0f} %" if abs(value - 1) >= 0.095 else f"{(value - 1) * 100:+.1f} %"
 
 
-def preference(config: Config, cost: Cost, baseline: Config) -> tuple[bool, float, int, int, int, bool]:
+def preference(config: Config, cost: Cost, baseline: Config) -> Preference:
     """Sorts first what is to be preferred at the same speed.
 
     Today's micro-batch (another one changes batch statistics, so it must earn it), then the cheaper: fewer bytes in
-    flight, workers, prefetched batches; then larger micro-batches, and the baseline itself.
+    flight, workers, prefetched batches; then larger micro-batches, workers that start as ever, and the baseline itself.
     """
     bytes_per_sample = cost.batch_bytes_per_sample or 1.0
     batch = config.batch_size or 1
     flying = in_flight(config) * batch * bytes_per_sample
     other_batch = config.batch_size != baseline.batch_size
-    return (other_batch, flying, config.num_workers, config.prefetch_factor or 0, -batch, config != baseline)
+    started = config.multiprocessing_context is not None
+    return (other_batch, flying, config.num_workers, config.prefetch_factor or 0, -batch, started, config != baseline)
 
 
 def round_of(trial: Trial) -> int | None:

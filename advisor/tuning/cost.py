@@ -10,6 +10,8 @@ from advisor.tuning.vram import Peaks, learn_peaks
 
 FORKED_WORKER_BYTES = 32 * 1024 * 1024
 """A forked worker keeps 10-15 MiB of its own; twice that leaves room for what the data set touches."""
+STARTED_WORKER_BYTES = 256 * 1024 * 1024
+"""One that is not forked has imported torch and the data set's modules for itself."""
 TENSORS_PER_BATCH = 4
 """Assumed when a trial does not tell: inputs, targets, and two more."""
 

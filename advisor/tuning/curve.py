@@ -7,7 +7,7 @@ from advisor.model.trial import Config, Trial
 from advisor.tuning.choice import Candidate
 from advisor.tuning.cost import rate
 from advisor.tuning.record import Record
-from advisor.tuning.settings import described
+from advisor.tuning.settings import told
 
 WIDTH = 40
 """Characters of the longest bar."""
@@ -29,12 +29,13 @@ def _head(record: Record) -> Iterator[str]:
     yield from (f"{_plain(record.basis)}.", "")
     yield f"- Headroom: {_plain(record.headroom)}."
     assert record.choice.config is not None
-    yield f"- Chosen: {_plain(described(record.choice.config))}; {_plain(record.choice.why)}."
+    yield f"- Chosen: {_plain(told(record.choice))}."
     ceiling = _ceiling(record)
     if ceiling is not None:
         yield f"- Ceiling: the training step alone gives {ceiling:,.0f} samples/s, whatever the loader."
     if record.vram is not None:
         yield f"- Accelerator memory, {_plain(record.vram.says)}."
+    yield from (f"- Note: {_plain(note.rstrip('.'))}." for note in record.notes)
     yield ""
 
 

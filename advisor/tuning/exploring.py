@@ -87,7 +87,7 @@ def _untried(session: Session, batches: Sequence[int]) -> Iterator[Config]:
 def _most_that_may_run(session: Session) -> float:
     """Half-way from the most workers that ran well to the least beyond them that failed, whatever they failed of."""
     well = max((t.config.num_workers for t in [*session.good(), *session.parts]), default=0)
-    failed = [t.config.num_workers for t in session.trials if t.measurement.outcome != "ok"]
+    failed = [t.config.num_workers for t in session.trials if t.measurement.outcome != "ok" and session.counts(t)]
     least = min((workers for workers in failed if workers > well), default=None)
     return math.inf if least is None else (well + least) // 2
 

@@ -40,6 +40,7 @@ _LOST_WORKER_TEXTS = re.compile(
     r"|DataLoader worker \(pid [^)]*\) is killed by signal: [^\n]*"
 )
 _UNPICKLABLE = re.compile(r"popen_(?:spawn_posix|forkserver)\.py")
+_FORKED_CUDA = re.compile(r"Cannot re-initialize CUDA in forked subprocess")
 _WARNING = re.compile(r"^\S.*?:\d+: (\w*Warning: .*)$", re.MULTILINE)
 _FRAME = re.compile(r'^\s*File "([^"\n]+)", line (\d+)', re.MULTILINE)
 _EXCEPTION = re.compile(r"(?:[a-z_]\w*\.)*[A-Z]\w*(?:: |:?$)")
@@ -165,6 +166,8 @@ def _failed(ending: Ending, failure: Mapping[str, Any]) -> tuple[Outcome, str]:
         return known
     place = place_in(text)
     told = _last_line(text)
+    if (forked := _FORKED_CUDA.search(text)) and forked[0] not in told:
+        told = f"{forked[0]}; {told}"  # the data set has raised another error because of it
     if _UNPICKLABLE.search(text):
         told = f"{told}; workers are started by spawn or forkserver here, so what they get must be picklable"
     return "user-error", _line(f"{told} ({place})" if place else told)

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from advisor.errors import SourceError
 from advisor.model.trial import Config, Parameter, Trial
+from advisor.tuning import starting
 from advisor.tuning.choice import Choice, choose
 from advisor.tuning.validity import Part, validity_key
 from advisor.tuning.vram import Vram
@@ -48,6 +49,15 @@ class Record:
     """What holds the baseline up, one of `advisor.tuning.headroom.Verdict`."""
     vram: Vram | None = None
     """Of the accelerator's memory; ``None``: nothing was asked or seen of it."""
+
+    def start_method(self) -> str | None:
+        """How the platform that was measured on starts workers."""
+        method = self.validity.get("start_method")
+        return method if isinstance(method, str) else None
+
+    def started(self) -> str | None:
+        """Why workers are started otherwise, or not at all; ``None``: as the platform does it."""
+        return starting.told([*self.trials, *self.parts], self.start_method())
 
 
 _RECORD: TypeAdapter[Record] = TypeAdapter(Record)
@@ -106,6 +116,7 @@ def _possible(config: Config) -> bool:
         and (prefetch is None or 1 <= prefetch <= MOST_WORKERS)
         and (config.batch_size is None or 1 <= config.batch_size <= MOST_SAMPLES)
         and 1 <= config.accumulation <= MOST_SAMPLES
+        and (config.multiprocessing_context is None or config.num_workers > 0)
     )
 
 

@@ -15,7 +15,8 @@ from advisor.tuning.cost import rate
 from advisor.tuning.exploring import at_a_ceiling, batches_worth_a_trial, cheaper_one, most_promising
 from advisor.tuning.headroom import LEAST_WAIT, Diagnosis, diagnose, enough
 from advisor.tuning.progress import Listen, Said, ignore
-from advisor.tuning.session import Job, Limits, Run, Session, broken
+from advisor.tuning.session import Job, Limits, Run, Session
+from advisor.tuning.starting import OTHERS
 from advisor.tuning.study import Study
 
 WORTH = 0.005
@@ -99,7 +100,7 @@ def _look(session: Session, diagnosis: Diagnosis) -> str:
     if not workers_matter and len(choices) == 1:
         return f"there is less than {LEAST_WAIT:.0%} to be gained from a better loader"
     if workers_matter or session.job.trained:
-        session.part("loader", session.point(1, 2, today))
+        _look_at_one_worker(session, base)
     if session.limits.exhaustive:
         return _exhaust(session)
     if session.surrogate() is None:
@@ -112,6 +113,15 @@ def _look(session: Session, diagnosis: Diagnosis) -> str:
     if (len(choices) > 1 or not at_a_ceiling(session)) and session.full() is None:
         stopped = _propose(session, workers_matter)
     return stopped
+
+
+def _look_at_one_worker(session: Session, base: Trial | None) -> None:
+    """Measures the loader with one worker; started in other ways too, where the trials call for that."""
+    today = session.job.batching.today
+    if session.job.start_method == "fork" and base is not None and rate(base.measurement) is None:
+        session.once(session.point(0, None, today), "probe")  # tells a job that fails from workers that fail
+    for _ in (session.job.start_method, *OTHERS):
+        session.part("loader", session.point(1, 2, today))
 
 
 def _search_blindly(session: Session) -> str:
@@ -127,7 +137,7 @@ def _search_blindly(session: Session) -> str:
 def _explore(session: Session, batches: Sequence[int]) -> str:
     """Measures what promises most after all that is known, until nothing promises enough; then what is cheaper."""
     cheaper, without_gain = 0, 0
-    while (stop := session.full() or broken(session.trials, 1)) is None:
+    while (stop := session.full() or session.broken(1)) is None:
         config, promised = most_promising(session, batches)
         if cheaper or promised < WORTH or without_gain >= session.limits.patience:
             config = cheaper_one(session, batches) if cheaper < MOST_CHEAPER else None
@@ -149,7 +159,7 @@ def _satisfied(without_gain: int, patience: int) -> str:
 def _propose(session: Session, workers_matter: bool) -> str:
     """Proposals of the sampler, until one of the limits is met."""
     refused = 0
-    while (stop := session.full() or broken(session.trials, 1) or _out_of_patience(session)) is None:
+    while (stop := session.full() or session.broken(1) or _out_of_patience(session)) is None:
         if refused >= MOST_REFUSED:
             return "every point that can work was tried"
         asked = session.study.suggest(session.space())
@@ -180,7 +190,7 @@ def _exhaust(session: Session) -> str:
     sizes = session.space()
     for workers, prefetch, batch in _grid(sizes):
         session.once(session.point(workers, prefetch, batch), "grid")
-    return session.full() or broken(session.trials, 1) or "every point that can work was tried"
+    return session.full() or session.broken(1) or "every point that can work was tried"
 
 
 def _grid(sizes: Space) -> Iterator[tuple[int, int | None, int]]:

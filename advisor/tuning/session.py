@@ -2,16 +2,17 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 from advisor.model.trial import Config, Measurement, Part, Space, Trial
 from advisor.tuning.batching import Batching, candidate
-from advisor.tuning.choice import preference
+from advisor.tuning.choice import Preference, preference
 from advisor.tuning.cost import Cost, learn, rate
 from advisor.tuning.prediction import NEAR_BEST, predicted
 from advisor.tuning.progress import Ended, Listen, Started, ignore
 from advisor.tuning.space import Resources, hopeless, space, violations
+from advisor.tuning.starting import FAILURES, Starting, starting
 from advisor.tuning.study import Study
 from advisor.tuning.surrogate import Surrogate
 from advisor.tuning.vram import with_room
@@ -22,8 +23,6 @@ FINALISTS = 3
 """Beside the baseline, if time allows."""
 MOST_FAILURES = 3
 """A workload that failed in this many trials, and never ran, is not tried further."""
-BROKEN = frozenset({"user-error", "killed", "timed-out"})
-"""Outcomes that say nothing about what the host has too little of."""
 LEAST_ROUNDS = 3
 """Of the comparison."""
 
@@ -60,6 +59,8 @@ class Job:
     """Whether the data set is large enough for samples that no trial has read."""
     trained: bool = False
     """Whether a step follows each batch, so that there is a speed that no loader can exceed."""
+    start_method: str | None = None
+    """How the platform starts workers; ``None``: not known, so they are never started otherwise."""
 
 
 @dataclass
@@ -82,6 +83,7 @@ class Session:
     started: float = 0.0
     _cost: Cost | None = None
     _surrogate: Surrogate | None = None
+    _starting: Starting | None = None
 
     def take_over(self) -> int:
         """Takes over the trials of an interrupted run."""
@@ -103,13 +105,21 @@ class Session:
             self._cost = learn([*self.trials, *self.parts])
         return self._cost
 
+    def starting(self) -> Starting:
+        """How workers are to be started, after what the trials so far say."""
+        if self._starting is None:
+            self._starting = starting([*self.trials, *self.parts], self.job.start_method)
+        return self._starting
+
     def space(self) -> Space:
         """Where to look, after what the trials so far say."""
         return space(self.job.resources, self.cost(), self.job.batching.choices)
 
     def point(self, workers: int, prefetch: int | None, batch: int) -> Config:
         """A point of the search."""
-        return candidate(workers, prefetch, batch, self.job.batching, self.job.pin_memory)
+        made = candidate(workers, prefetch, batch, self.job.batching, self.job.pin_memory)
+        context = self.starting().context if workers else None
+        return replace(made, multiprocessing_context=context)
 
     def batch_of(self, config: Config) -> int:
         """The micro-batch of ``config``."""
@@ -122,7 +132,7 @@ class Session:
         near = [config for config, speed in speeds.items() if speed >= NEAR_BEST * best]
         return min(near, key=self.preference, default=self.job.baseline)
 
-    def preference(self, config: Config) -> tuple[bool, float, int, int, int, bool]:
+    def preference(self, config: Config) -> Preference:
         """Sorts first what is to be preferred at the same speed."""
         return preference(config, self.cost(), self.job.baseline)
 
@@ -184,6 +194,8 @@ class Session:
 
     def impossible(self, config: Config) -> str | None:
         """Why ``config`` cannot work, if that is known."""
+        if config.num_workers and self.starting().in_vain:
+            return self.starting().evidence
         short = [name for name, excess in self.needs(config).items() if excess > 0]
         if short:
             return f"not enough {' and '.join(short)}"
@@ -228,7 +240,7 @@ class Session:
 
     def _keep(self, trial: Trial) -> None:
         (self.trials if trial.part == "loop" else self.parts).append(trial)
-        self._cost = self._surrogate = None
+        self._cost = self._surrogate = self._starting = None
 
     def _note(self, trial: Trial, seconds: float) -> None:
         if trial.part == "loop" and rate(trial.measurement) is not None:
@@ -236,16 +248,20 @@ class Session:
 
     def once(self, config: Config, origin: str) -> None:
         """Measures ``config`` unless it was, cannot work, or nothing more may begin."""
-        if self.known(config) or self.full() or broken(self.trials, config.num_workers) or self.impossible(config):
+        if self.known(config) or self.full() or self.broken(config.num_workers) or self.impossible(config):
             return
         self.measure(config, origin)
 
+    def broken(self, workers: int) -> str | None:
+        """Why a trial with ``workers`` would fail like those before: the workload never ran, or never with any."""
+        trials = [t for t in self.trials if self.counts(t)]
+        with_workers = [t for t in trials if t.config.num_workers]
+        for what, tried in (("", trials), (" with workers", with_workers if workers else [])):
+            outcomes = {t.measurement.outcome for t in tried}
+            if len(tried) >= MOST_FAILURES and outcomes <= FAILURES:
+                return f"the workload failed in each of {len(tried)} trials{what} ({', '.join(sorted(outcomes))})"
+        return None
 
-def broken(trials: list[Trial], workers: int) -> str | None:
-    """Why a trial with ``workers`` would fail like those before: the workload never ran, or never with any."""
-    with_workers = [t for t in trials if t.config.num_workers]
-    for what, tried in (("", trials), (" with workers", with_workers if workers else [])):
-        outcomes = {t.measurement.outcome for t in tried}
-        if len(tried) >= MOST_FAILURES and outcomes <= BROKEN:
-            return f"the workload failed in each of {len(tried)} trials{what} ({', '.join(sorted(outcomes))})"
-    return None
+    def counts(self, trial: Trial) -> bool:
+        """Whether a failure of ``trial`` speaks of points to come: its workers were started as theirs will be."""
+        return not trial.config.num_workers or trial.config.multiprocessing_context == self.starting().context

@@ -9,17 +9,23 @@ from advisor.tuning.choice import Choice, ratio_text
 BY = "trial"
 
 
-def dataloader_settings(choice: Choice, baseline: Config, basis: str) -> tuple[Setting, ...]:
-    """Settings of target ``dataloader`` for what was chosen; none when nothing could be measured."""
+def dataloader_settings(
+    choice: Choice, baseline: Config, basis: str, started: str | None = None
+) -> tuple[Setting, ...]:
+    """Settings of target ``dataloader`` for what was chosen; none when nothing could be measured.
+
+    ``started``: why workers are started otherwise than the platform does it, if they are.
+    """
     if choice.config is None:
         return ()
     before = _arguments(baseline)
+    reasons = {"multiprocessing_context": started} if started is not None else {}
     return tuple(
         Setting(
             "dataloader",
             key,
             value,
-            Reason("measured", BY, f"{_why(choice, before.get(key), value)} ({basis})"),
+            Reason("measured", BY, f"{reasons.get(key) or _why(choice, before.get(key), value)} ({basis})"),
             risk="none" if before.get(key) == value else "low",
             scope="job",
         )
@@ -31,9 +37,8 @@ def told(choice: Choice) -> str:
     """What was chosen and what it gains, in one sentence."""
     if choice.config is None:
         return choice.why
-    if not choice.changes or choice.gain is None:
-        return f"{described(choice.config)}: {choice.why}"
-    return f"{described(choice.config)}: {ratio_text(choice.gain)} over the baseline; {choice.why}"
+    gain = f"{ratio_text(choice.gain)} over the baseline; " if choice.changes and choice.gain is not None else ""
+    return f"{described(choice.config)}: {gain}{choice.why}"
 
 
 def described(config: Config) -> str:
@@ -45,6 +50,8 @@ def described(config: Config) -> str:
         parts.append(f"batch_size {config.batch_size}")
     if config.accumulation > 1:
         parts.append(f"accumulation {config.accumulation}")
+    if config.multiprocessing_context is not None:
+        parts.append(f"multiprocessing_context {config.multiprocessing_context}")
     return ", ".join(parts)
 
 
@@ -56,6 +63,7 @@ def _arguments(config: Config) -> Mapping[str, Value]:
         "accumulation": config.accumulation,
         "pin_memory": config.pin_memory,
         "persistent_workers": config.persistent_workers if config.num_workers else None,
+        "multiprocessing_context": config.multiprocessing_context,
     }
     return {key: value for key, value in arguments.items() if value is not None}
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from advisor.model.trial import Config, Parameter, Space, Trial
-from advisor.tuning.cost import Cost
+from advisor.tuning.cost import STARTED_WORKER_BYTES, Cost
 from advisor.tuning.vram import is_full
 
 PREFETCH_FACTORS = (1, 2, 4, 8)
@@ -117,11 +117,16 @@ def _needs(config: Config, cost: Cost) -> dict[str, float]:
     files = FILES_PER_WORKER * config.num_workers + batches * cost.tensors_per_batch + FILES_OF_THE_PROCESS
     return {
         "shared memory": shared,
-        "memory": config.num_workers * cost.worker_bytes + 2 * batches * batch_bytes,
+        "memory": config.num_workers * _worker_bytes(config, cost) + 2 * batches * batch_bytes,
         "descriptors": float(files) if config.num_workers else 0.0,
         "processes": float(TASKS_PER_WORKER * config.num_workers),
         "accelerator memory": cost.peaks.predicted(config.batch_size or 1) or 0.0,
     }
+
+
+def _worker_bytes(config: Config, cost: Cost) -> int:
+    forked = config.multiprocessing_context in (None, "fork")
+    return cost.worker_bytes if forked else max(cost.worker_bytes, STARTED_WORKER_BYTES)
 
 
 def in_flight(config: Config) -> int:

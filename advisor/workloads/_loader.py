@@ -34,6 +34,7 @@ def build_loader(workload: Workload, config: Config, slice_index: int, timeout_s
         options["prefetch_factor"] = config.prefetch_factor
         options["persistent_workers"] = config.persistent_workers
         options["timeout"] = timeout_seconds
+        options["multiprocessing_context"] = config.multiprocessing_context
     if not is_iterable(workload.dataset):
         options["sampler"] = Endless(len(workload.dataset), slice_index, workload.shuffle, SEED)
     return DataLoader(workload.dataset, **options)

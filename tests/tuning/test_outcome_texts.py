@@ -21,6 +21,10 @@ Original Traceback (most recent call last):
 """
 LOST = "RuntimeError: DataLoader worker (pid(s) 4242) exited unexpectedly"
 SHM = "RuntimeError: unable to allocate shared memory(shm) for file </torch_17_3_0>: No space left on device (28)"
+CUDA = (
+    "RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the "
+    "'spawn' start method"
+)
 SPAWN = """Traceback (most recent call last):
   File "/usr/lib/python3.14/multiprocessing/popen_forkserver.py", line 47, in _launch
     reduction.dump(process_obj, buf)
@@ -68,6 +72,12 @@ def failed(text: str, **others: object) -> Ending:
         (Ending(status=-7), "no-space-in-shm", "bus error"),
         (failed("OSError: [Errno 28] No space left on device: '/scratch/x'"), "user-error", "/scratch/x"),
         (failed(worker("MemoryError", "MemoryError")), "out-of-memory", "MemoryError"),
+        (
+            failed(worker("ValueError", f"{CUDA}\n\nThe above exception was ...\n\nValueError: no image")),
+            "user-error",
+            "Cannot re-initialize CUDA in forked subprocess; ValueError: no image",
+        ),
+        (failed(worker("RuntimeError", CUDA)), "user-error", f"{CUDA} (/"),
         (failed("numpy._core._exceptions._ArrayMemoryError: Unable to allocate 9 GiB"), "out-of-memory", "9 GiB"),
         (failed("torch.OutOfMemoryError: CUDA out of memory. Tried to"), "out-of-memory", "CUDA out of memory"),
         (failed("torch.AcceleratorError: CUDA error: out of memory\nCUDA kernel"), "out-of-memory", "out of memory"),

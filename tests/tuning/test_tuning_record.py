@@ -12,6 +12,7 @@ from advisor.model.trial import Config, Measurement, Parameter, Trial
 from advisor.tuning.choice import choose
 from advisor.tuning.record import SCHEMA_VERSION, Record, parse_record, record_text
 from advisor.tuning.settings import dataloader_settings, told
+from advisor.tuning.starting import NO_CUDA
 from advisor.tuning.validity import Part, differences, validity_key
 from advisor.tuning.vram import estimated_vram
 
@@ -84,6 +85,10 @@ def _set(*path: str | int, to: object) -> Callable[[dict[str, Any]], None]:
         pytest.param(_set("trials", 0, "measurement", "outcome", to="fine"), "outcome", id="unknown-outcome"),
         pytest.param(_set("baseline", "accumulation", to=0), "baseline", id="no-accumulation"),
         pytest.param(_set("trials", to=7), "trials", id="no-list"),
+        pytest.param(
+            _set("trials", 1, "config", "multiprocessing_context", to="thread"), "forkserver", id="no-context"
+        ),
+        pytest.param(_set("trials", 0, "config", "multiprocessing_context", to="spawn"), "trial 0", id="no-workers"),
     ],
 )
 def test_a_record_that_cannot_be_ours_is_one_sentence(change: Callable[[dict[str, Any]], None], said: str) -> None:
@@ -140,3 +145,37 @@ def test_settings_without_workers_name_nothing_that_needs_workers() -> None:
         "accumulation",
         "pin_memory",
     }
+
+
+def test_a_record_from_before_workers_could_be_started_otherwise_is_read_as_it_was_meant() -> None:
+    document = json.loads(record_text(record()))
+    everywhere = [document["baseline"], document["choice"]["config"]]
+    everywhere += [c["config"] for c in document["choice"]["candidates"]] + [t["config"] for t in document["trials"]]
+    for config in everywhere:
+        del config["multiprocessing_context"]
+    assert parse_record(json.dumps(document), "tuning.json") == record()
+
+
+def test_workers_that_are_started_otherwise_carry_their_own_reason() -> None:
+    forked = Trial(7, FAST, Measurement("user-error", message=f"RuntimeError: {NO_CUDA}. To use ..."), "search")
+    started = replace(FAST, multiprocessing_context="forkserver")
+    runs = [
+        Trial(n, config, Measurement("ok", samples_per_second=(rate + n,), startup_seconds=2.5), f"final {n // 2 + 1}")
+        for n, (config, rate) in enumerate([(BASE, 100.0), (started, 300.0)] * 3)
+    ]
+    validity: dict[str, Part] = {**VALIDITY, "start_method": "fork"}
+    kept = replace(
+        record(),
+        validity=validity,
+        validity_key=validity_key(validity),
+        trials=(forked, *runs),
+        choice=choose(runs, BASE),
+    )
+    again = parse_record(record_text(kept), "tuning.json")
+    settings = {s.key: s for s in dataloader_settings(again.choice, again.baseline, again.basis, again.started())}
+    assert settings["multiprocessing_context"].value == "forkserver"
+    reason = settings["multiprocessing_context"].reason.text
+    assert reason.startswith("forked workers, the default here, cannot use CUDA: w4 p2 b32 a1 ended with")
+    assert "the first batch comes after 2.5 s with 4 workers (measured on a made-up workload)" in reason
+    assert settings["num_workers"].reason.text.startswith("was 0; +")
+    assert kept.choice.config == started
