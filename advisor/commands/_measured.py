@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
@@ -13,9 +13,10 @@ from advisor.commands._progress import shown
 from advisor.derived.budget import Budget
 from advisor.errors import SourceError
 from advisor.inputs import printable, read_text
-from advisor.tuning import starting
+from advisor.tuning import launching, starting
 from advisor.tuning.batching import Batching, Declared, baseline, batching, without
 from advisor.tuning.choice import Choice, choose
+from advisor.tuning.cost import learn
 from advisor.tuning.drift import drift_note
 from advisor.tuning.progress import Said
 from advisor.tuning.record import SCHEMA_VERSION, TEXT_LIMIT_BYTES, Record, parse_record
@@ -232,6 +233,14 @@ def _notes(job: Job, outcome: Outcome, choice: Choice) -> tuple[str, ...]:
         told.insert(0, OTHER_BATCH)
     if outcome.diagnosis is not None and outcome.diagnosis.verdict == "tail samples":
         told.insert(0, ANY_ORDER)
-    if (started := starting.told([*outcome.trials, *outcome.parts], job.start_method)) is not None:
-        told.insert(0, started)
+    told[:0] = [note for note in _of_workers(job, outcome, choice) if note]
     return (*job.batching.notes, *list(dict.fromkeys(told))[:MOST_NOTES])
+
+
+def _of_workers(job: Job, outcome: Outcome, choice: Choice) -> Iterator[str | None]:
+    """How they are started, if otherwise than ever, and what they leave for launching kernels."""
+    trials = [*outcome.trials, *outcome.parts]
+    yield starting.told(trials, job.start_method)
+    chosen = choice.of(choice.config) if choice.config is not None else None
+    if job.accelerated and chosen is not None:
+        yield launching.told(chosen.config, learn(trials), chosen.samples_per_second, job.resources.cpus)

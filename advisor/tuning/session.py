@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 
 from advisor.model.trial import Config, Measurement, Part, Space, Trial
+from advisor.tuning import launching
 from advisor.tuning.batching import Batching, candidate
 from advisor.tuning.choice import Preference, preference
 from advisor.tuning.cost import Cost, learn, rate
@@ -138,11 +139,17 @@ class Session:
 
     def surrogate(self) -> Surrogate | None:
         """What to expect of any point, ``None`` while the cost of a sample is not known."""
-        cost, cpus = self.cost(), self.job.resources.cpus or 1.0
-        if self._surrogate is None and predicted(self.job.baseline, cost, cpus) is not None:
+        known = predicted(self.job.baseline, self.cost(), self.job.resources.cpus or 1.0) is not None
+        if self._surrogate is None and known:
             measured = [(t.config, rate(t.measurement) or 0.0) for t in self.good()]
-            self._surrogate = Surrogate(lambda config: math.log(predicted(config, cost, cpus) or 1e-9), measured)
+            self._surrogate = Surrogate(self._prior, measured)
         return self._surrogate
+
+    def _prior(self, config: Config) -> float:
+        """The logarithm of the speed that the model predicts, less what late launches may cost."""
+        cost, cpus = self.cost(), self.job.resources.cpus
+        speed = predicted(config, cost, cpus or 1.0) or 1e-9
+        return math.log(speed) - (launching.penalty(config, cost, speed, cpus) if self.job.accelerated else 0.0)
 
     def speeds(self) -> dict[Config, float]:
         """What the configurations that ran give, each seen in the light of its neighbours if that can be."""
