@@ -13,7 +13,9 @@ from advisor.commands._progress import shown
 from advisor.derived.budget import Budget
 from advisor.errors import SourceError
 from advisor.inputs import printable, read_text
+from advisor.model.trial import AutocastType
 from advisor.tuning import launching, starting
+from advisor.tuning.autocast import autocast
 from advisor.tuning.batching import Batching, Declared, baseline, batching, without
 from advisor.tuning.choice import Choice, choose
 from advisor.tuning.cost import learn
@@ -72,6 +74,8 @@ class Asked:
     limits: Limits
     step_time: float | None = None
     """Seconds of training to stand for the step that the workload lacks."""
+    amp: AutocastType | None = None
+    """What the step is to be measured in too, by ``torch.autocast``."""
     fresh: bool = False
     storage: str | None = None
     quiet: bool = False
@@ -158,6 +162,7 @@ def measure(
         has_unread=described.has_unread,
         trained=described.declared.has_step or asked.step_time is not None,
         start_method=_text(parts.get("start_method")),
+        amp=asked.amp,
     )
     key = validity_key(parts)
     ends = time.monotonic() + asked.limits.budget_seconds
@@ -169,7 +174,9 @@ def measure(
             listen(Said(note))
         outcome = run_search(job, asked.limits, study, run, time.monotonic, listen)
         record = _record(described, asked, parts, job, outcome)
-    seen = measured_vram([*outcome.trials, *outcome.parts], room.vram_bytes, cut.choices)
+    amp = record.choice.config.amp if record.choice.config is not None else None
+    steps = [t for t in (*outcome.trials, *outcome.parts) if t.config.amp == amp]
+    seen = measured_vram(steps, room.vram_bytes, cut.choices)
     record = replace(record, vram=of_each(vram or seen, asked.ranks))
     return record, lambda: _finish(studies, key, cut, asked)
 
@@ -233,8 +240,13 @@ def _notes(job: Job, outcome: Outcome, choice: Choice) -> tuple[str, ...]:
         told.insert(0, OTHER_BATCH)
     if outcome.diagnosis is not None and outcome.diagnosis.verdict == "tail samples":
         told.insert(0, ANY_ORDER)
-    told[:0] = [note for note in _of_workers(job, outcome, choice) if note]
+    told[:0] = [note for note in (_of_autocast(job, outcome), *_of_workers(job, outcome, choice)) if note]
     return (*job.batching.notes, *list(dict.fromkeys(told))[:MOST_NOTES])
+
+
+def _of_autocast(job: Job, outcome: Outcome) -> str:
+    """What the step alone said of the autocast that was asked for; nothing if none was."""
+    return autocast(outcome.parts, job.amp, job.batching.today).says
 
 
 def _of_workers(job: Job, outcome: Outcome, choice: Choice) -> Iterator[str | None]:

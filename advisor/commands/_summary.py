@@ -141,5 +141,6 @@ def _plain(record: Record, candidate: Candidate | None) -> dict[str, object] | N
         "pin_memory": config.pin_memory,
         "persistent_workers": config.persistent_workers,
         "multiprocessing_context": config.multiprocessing_context,
+        "amp": config.amp,
         "samples_per_second": candidate.samples_per_second,
     }

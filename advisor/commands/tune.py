@@ -22,7 +22,7 @@ from advisor.commands._given import given_options
 from advisor.commands._interrupt import stoppable
 from advisor.commands._job import Sizes, file_options, job_told
 from advisor.commands._measured import TUNING_FILE, Asked, Described, earlier, measure, resources, validity
-from advisor.commands._options import Duration, StepTime, sample_option
+from advisor.commands._options import Autocast, Duration, StepTime, sample_option
 from advisor.commands._rules import evaluated
 from advisor.commands._snapshot import derive, probe_host
 from advisor.commands._vram import estimate, room_for_a_step, vram_option
@@ -36,6 +36,7 @@ from advisor.model.finding import SEVERITIES, Report, Severity
 from advisor.model.job import Job
 from advisor.model.setting import Setting
 from advisor.model.snapshot import Snapshot
+from advisor.model.trial import AutocastType
 from advisor.planning.merge import plan
 from advisor.planning.requests import requested
 from advisor.probes.cpu import Cpu
@@ -67,6 +68,7 @@ class Options:
     sample: float | None
     max_trials: int | None
     step_time: float | None
+    amp: AutocastType | None
     python: str | None
     vram: int | None
     out: str
@@ -119,6 +121,11 @@ class Options:
     help=(f"Most trials before the final comparison (default {DEFAULT_TRIALS})."),
 )
 @click.option("--step-time", type=StepTime(), help="Time that the job trains on one batch: 12ms, 0.5s.")
+@click.option(
+    "--amp",
+    type=Autocast(),
+    help="Also measure the training step in autocast to bfloat16. It changes numerics: never chosen unasked.",
+)
 @click.option("--python", metavar="PATH", help="Interpreter for the trials, if not this one.")
 @vram_option
 @click.option("--out", default="advisor-out", show_default=True, metavar="OUT", help="Folder to write.")
@@ -158,6 +165,7 @@ def tune(options: Options) -> int:
     with stoppable():
         job = wanted(options.workload, options.data, options.python, options.step_time, options.budget, cache)
         described = describe(job)
+        _refuse_autocast_of_nothing(options, described)
         snapshot, defects = probe_host(host, sample=options.sample, given=options.given)
         if not options.allow_busy:
             refuse_foreign_gpu_work(snapshot)
@@ -235,6 +243,14 @@ def _refuse_nonsense(options: Options) -> None:
         raise InputError(f"--data {printable(options.data)} does not exist")
 
 
+def _refuse_autocast_of_nothing(options: Options, described: Described) -> None:
+    if options.amp is not None and not described.declared.has_step:
+        raise InputError(
+            f"--amp {options.amp}: {printable(described.title)} has no training step to run in autocast; "
+            "give an advisor.Workload with a step, or leave --amp out"
+        )
+
+
 def _job(snapshot: Snapshot, options: Options, described: Described) -> Job:
     sizes = Sizes(data_file_bytes=options.data_file_bytes, checkpoint_bytes=options.checkpoint_bytes)
     job = job_told(snapshot, options.ranks, options.data, options.checkpoints, sizes=sizes)
@@ -254,6 +270,7 @@ def _asked(options: Options, snapshot: Snapshot) -> Asked:
         global_batch=options.global_batch,
         limits=limits,
         step_time=options.step_time,
+        amp=options.amp,
         fresh=options.fresh,
         storage=options.storage,
         quiet=options.quiet,
@@ -272,6 +289,7 @@ def _validity(options: Options, asked: Asked, ready: Ready) -> dict[str, Part]:
         "exhaustive": options.exhaustive,
         **({"bound_cpus": ready.bound.each()} if ready.bound else {}),
         **({"vram_bytes": options.vram} if options.vram is not None else {}),
+        **({"amp": options.amp} if options.amp else {}),
     }
     return validity(described, batching(described.declared, asked.ranks, asked.global_batch), conditions)
 

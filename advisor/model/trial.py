@@ -10,6 +10,8 @@ Part = Literal["loop", "cached", "copied", "loader", "cold"]
 that are copied to the accelerator first; the loader alone; the loader alone on samples that were not read lately."""
 StartMethod = Literal["fork", "spawn", "forkserver"]
 """How multiprocessing starts a process."""
+AutocastType = Literal["bfloat16"]
+"""What a step may be run in: float16 needs its loss scaled, which only the job's own step can do."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +29,15 @@ class Config:
     persistent_workers: bool = False
     multiprocessing_context: StartMethod | None = None
     """How workers are started; ``None``: as the platform does it."""
+    amp: AutocastType | None = None
+    """What the step is run in by ``torch.autocast``; ``None``: the step is as the job has it."""
 
     def key(self) -> str:
-        """A short stable name: ``w4 p2 b32 a2``, and how workers are started: ``w4 p2 b32 a2 forkserver``."""
+        """A short stable name: ``w4 p2 b32 a2``, and what else was asked for: ``w4 p2 b32 a2 forkserver``."""
         prefetch = "-" if self.prefetch_factor is None else str(self.prefetch_factor)
         batch = "-" if self.batch_size is None else str(self.batch_size)
-        started = "" if self.multiprocessing_context is None else f" {self.multiprocessing_context}"
-        return f"w{self.num_workers} p{prefetch} b{batch} a{self.accumulation}{started}"
+        further = [f" {name}" for name in (self.multiprocessing_context, self.amp) if name is not None]
+        return f"w{self.num_workers} p{prefetch} b{batch} a{self.accumulation}{''.join(further)}"
 
 
 @dataclass(frozen=True)

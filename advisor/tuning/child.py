@@ -30,6 +30,7 @@ from advisor.workloads._estimate import estimated
 from advisor.workloads._kept import COPIED, KeptBatches
 from advisor.workloads._load import Loaded, load
 from advisor.workloads._loader import Batches, build_loader, is_iterable, repeats_samples
+from advisor.workloads._step import in_autocast
 from advisor.workloads._tensors import samples_in
 from advisor.workloads.user import sample_count
 
@@ -207,6 +208,7 @@ class _Trial:
             return None
         if step is None:
             return (lambda batch: time.sleep(seconds)) if seconds else None
+        step = in_autocast(step, self.config.amp)
 
         def train(batch: Any) -> None:
             step(batch)

@@ -140,15 +140,16 @@ def _percent(value: float) -> str:
 def preference(config: Config, cost: Cost, baseline: Config) -> Preference:
     """Sorts first what is to be preferred at the same speed.
 
-    Today's micro-batch (another one changes batch statistics, so it must earn it), then the cheaper: fewer bytes in
-    flight, workers, prefetched batches; then larger micro-batches, workers that start as ever, and the baseline itself.
+    The step as the job has it (autocast changes numerics) and today's micro-batch (another one changes batch
+    statistics), so that others must earn it; then the cheaper: fewer bytes in flight, workers, prefetched batches; then
+    larger micro-batches, workers that start as ever, and the baseline itself.
     """
     bytes_per_sample = cost.batch_bytes_per_sample or 1.0
     batch = config.batch_size or 1
     flying = in_flight(config) * batch * bytes_per_sample
-    other_batch = config.batch_size != baseline.batch_size
+    changed = (config.amp != baseline.amp, config.batch_size != baseline.batch_size)
     started = config.multiprocessing_context is not None
-    return (other_batch, flying, config.num_workers, config.prefetch_factor or 0, -batch, started, config != baseline)
+    return (*changed, flying, config.num_workers, config.prefetch_factor or 0, -batch, started, config != baseline)
 
 
 def round_of(trial: Trial) -> int | None:

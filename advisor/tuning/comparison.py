@@ -1,5 +1,6 @@
 """The interleaved comparison at the end of a search: A B C A B C, so that drift hits all alike."""
 
+from dataclasses import replace
 from statistics import median
 
 from advisor.model.trial import Config
@@ -51,7 +52,10 @@ def _measure(session: Session, config: Config, origin: str) -> None:
 
 
 def _finalists(session: Session) -> list[Config]:
-    """The baseline, the fastest, the cheapest that comes near it, the runner-up; and those of a resumed comparison."""
+    """The baseline, the fastest, the cheapest that comes near it, the runner-up; and those of a resumed comparison.
+
+    A point whose step is in autocast meets itself without: what autocast brings to the loop is not known till then.
+    """
     resumed = [t.config for t in session.trials if round_of(t) is not None]
     speeds = session.speeds()
     if not speeds:
@@ -59,7 +63,8 @@ def _finalists(session: Session) -> list[Config]:
     fastest, best = next(iter(speeds.items()))
     near = [config for config, speed in speeds.items() if speed >= NEAR * best]
     cheap = min([c for c in near if speeds[c] >= CHEAP * best], key=session.preference)
-    wanted = list(dict.fromkeys([cheap, fastest, *near]))[: _seats(session)]
+    plain = [replace(cheap, amp=None)] if cheap.amp is not None else []  # as fast, it would be preferred
+    wanted = list(dict.fromkeys([cheap, *plain, fastest, *near]))[: max(_seats(session), 1 + len(plain))]
     base = [session.job.baseline] if session.job.baseline in speeds else []
     return list(dict.fromkeys([*base, *resumed, *wanted]))
 

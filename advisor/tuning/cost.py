@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from advisor.model.trial import Measurement, Trial
+from advisor.model.trial import AutocastType, Measurement, Trial
 from advisor.tuning.vram import Peaks, learn_peaks
 
 FORKED_WORKER_BYTES = 32 * 1024 * 1024
@@ -47,10 +47,14 @@ class Cost:
         return self.blocked_seconds > self.cpu_seconds
 
 
-def learn(trials: Sequence[Trial]) -> Cost:
-    """The `Cost` that these trials show; those with few workers tell most, as workers do not yet disturb each other."""
+def learn(trials: Sequence[Trial], amp: AutocastType | None = None) -> Cost:
+    """The `Cost` that these trials show; those with few workers tell most, as workers do not yet disturb each other.
+
+    ``amp``: of which step, one in this autocast or (``None``) the job's own: its time and its memory. What a sample
+    costs is the same with both.
+    """
     good = sorted((t for t in trials if t.measurement.outcome == "ok"), key=lambda t: _trust(t))
-    fixed, per_sample = _step_line(good)
+    fixed, per_sample = _step_line([t for t in good if t.config.amp == amp])
     return Cost(
         cpu_seconds=_first(good, "cpu_seconds_per_sample"),
         blocked_seconds=_first(good, "blocked_seconds_per_sample"),
@@ -59,7 +63,7 @@ def learn(trials: Sequence[Trial]) -> Cost:
         fixed_step_seconds=fixed,
         loop_seconds_per_sample=_first([t for t in good if t.config.num_workers], "loop_cpu_seconds_per_sample"),
         tensors_per_batch=int(_first(good, "tensors_per_batch") or TENSORS_PER_BATCH),
-        peaks=learn_peaks(trials),
+        peaks=learn_peaks([t for t in trials if t.config.amp == amp]),
     )
 
 

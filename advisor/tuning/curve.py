@@ -60,7 +60,7 @@ def _by_workers(record: Record) -> dict[int, Candidate]:
     assert record.choice.config is not None
     best: dict[int, Candidate] = {}
     for found in record.choice.candidates:  # the fastest come first
-        if found.config.batch_size == record.choice.config.batch_size:
+        if _same_step(found.config, record.choice.config):
             best.setdefault(found.config.num_workers, found)
     chosen = record.choice.of(record.choice.config)
     if chosen is not None:
@@ -102,10 +102,14 @@ def _peaks(record: Record, config: Config) -> tuple[str, str]:
 
 def _ceiling(record: Record) -> float | None:
     """What the step alone gives with the chosen micro-batch."""
-    assert record.choice.config is not None
-    size = record.choice.config.batch_size
-    alone: list[Trial] = [t for t in record.parts if t.part == "cached" and t.config.batch_size == size]
+    chosen = record.choice.config
+    assert chosen is not None
+    alone: list[Trial] = [t for t in record.parts if t.part == "cached" and _same_step(t.config, chosen)]
     return max((speed for t in alone if (speed := rate(t.measurement)) is not None), default=None)
+
+
+def _same_step(ours: Config, theirs: Config) -> bool:
+    return (ours.batch_size, ours.amp) == (theirs.batch_size, theirs.amp)
 
 
 def _plain(text: str) -> str:

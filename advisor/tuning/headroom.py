@@ -153,7 +153,8 @@ def _best(parts: Sequence[Trial], part: Part, baseline: Trial) -> Trial | None:
     """The fastest trial of a part with today's micro-batch; of the loader, with today's workers if that was run."""
     ours = [
         t for t in parts
-        if t.part == part and t.config.batch_size == baseline.config.batch_size and rate(t.measurement) is not None
+        if t.part == part and t.config.batch_size == baseline.config.batch_size and t.config.amp == baseline.config.amp
+        and rate(t.measurement) is not None
     ]  # fmt: skip
     same = [t for t in ours if t.config == baseline.config]
     return max(same or ours, key=_rate, default=None)

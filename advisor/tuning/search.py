@@ -6,9 +6,9 @@ its own earlier trials in the study instead of running them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from advisor.model.trial import Space, Trial
+from advisor.model.trial import Config, Space, Trial
 from advisor.tuning.choice import round_of
 from advisor.tuning.comparison import compare
 from advisor.tuning.cost import rate
@@ -58,6 +58,8 @@ def run_search(
     if not session.known(job.baseline):
         session.measure(job.baseline, "baseline")
     diagnosis = _diagnose(session)
+    if job.amp is not None:
+        _look_at_autocast(session)
     if limits.diagnose_only:
         return Outcome(
             tuple(session.trials),
@@ -76,7 +78,7 @@ def run_search(
 def _diagnose(session: Session) -> Diagnosis:
     """Measures the parts of the job as it is today and says what holds it up, before anything else is tried."""
     base = next((t for t in session.trials if t.config == session.job.baseline), None)
-    trained, step = session.job.trained, session.point(0, None, session.job.batching.today)
+    trained, step = session.job.trained, _step_as_it_is(session)
     if base is not None and rate(base.measurement) is not None and trained:
         session.part("cached", step)
         if enough(diagnose(base, session.parts, trained), base):
@@ -92,11 +94,28 @@ def _diagnose(session: Session) -> Diagnosis:
     return diagnosis
 
 
+def _step_as_it_is(session: Session) -> Config:
+    """The step alone on today's micro-batch, in no autocast."""
+    return replace(session.point(0, None, session.job.batching.today), amp=None)
+
+
+def _look_at_autocast(session: Session) -> None:
+    """Measures the step alone in autocast too; where that is faster, points are measured with it from here on."""
+    step = _step_as_it_is(session)
+    if session.part("cached", step) is not None:
+        session.part("cached", replace(step, amp=session.job.amp))
+    session.listen(Said(session.autocast().says))
+    base, amp = session.job.baseline, session.autocast().amp
+    if amp is not None and not session.limits.diagnose_only and any(t.config == base for t in session.good()):
+        session.once(replace(base, amp=amp), "autocast")
+
+
 def _look(session: Session, diagnosis: Diagnosis) -> str:
     """Everything between the diagnosis and the comparison; returns why it ended."""
     today, choices = session.job.batching.today, session.job.batching.choices
     base = next((t for t in session.trials if t.config == session.job.baseline), None)
-    workers_matter = not enough(diagnosis, base)
+    # What is enough for the step as it is may not be for a faster one.
+    workers_matter = not enough(diagnosis, base) or session.autocast().amp is not None
     if not workers_matter and len(choices) == 1:
         return f"there is less than {LEAST_WAIT:.0%} to be gained from a better loader"
     if workers_matter or session.job.trained:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from advisor.model.trial import Config, Measurement, Part, Space, Trial
+from advisor.model.trial import AutocastType, Config, Measurement, Part, Space, Trial
 from advisor.tuning import launching
+from advisor.tuning.autocast import Autocast, autocast
 from advisor.tuning.batching import Batching, candidate
 from advisor.tuning.choice import Preference, preference
 from advisor.tuning.cost import Cost, learn, rate
@@ -62,6 +63,8 @@ class Job:
     """Whether a step follows each batch, so that there is a speed that no loader can exceed."""
     start_method: str | None = None
     """How the platform starts workers; ``None``: not known, so they are never started otherwise."""
+    amp: AutocastType | None = None
+    """What the step is to be measured in too, by ``torch.autocast``; ``None``: that was not asked for."""
 
 
 @dataclass
@@ -85,6 +88,7 @@ class Session:
     _cost: Cost | None = None
     _surrogate: Surrogate | None = None
     _starting: Starting | None = None
+    _autocast: Autocast | None = None
 
     def take_over(self) -> int:
         """Takes over the trials of an interrupted run."""
@@ -103,7 +107,7 @@ class Session:
     def cost(self) -> Cost:
         """What the trials so far say of a sample."""
         if self._cost is None:
-            self._cost = learn([*self.trials, *self.parts])
+            self._cost = learn([*self.trials, *self.parts], self.autocast().amp)
         return self._cost
 
     def starting(self) -> Starting:
@@ -111,6 +115,12 @@ class Session:
         if self._starting is None:
             self._starting = starting([*self.trials, *self.parts], self.job.start_method)
         return self._starting
+
+    def autocast(self) -> Autocast:
+        """Whether points are to be measured with their step in autocast, after what the step alone says."""
+        if self._autocast is None:
+            self._autocast = autocast(self.parts, self.job.amp, self.job.batching.today)
+        return self._autocast
 
     def space(self) -> Space:
         """Where to look, after what the trials so far say."""
@@ -120,7 +130,7 @@ class Session:
         """A point of the search."""
         made = candidate(workers, prefetch, batch, self.job.batching, self.job.pin_memory)
         context = self.starting().context if workers else None
-        return replace(made, multiprocessing_context=context)
+        return replace(made, multiprocessing_context=context, amp=self.autocast().amp)
 
     def batch_of(self, config: Config) -> int:
         """The micro-batch of ``config``."""
@@ -141,7 +151,7 @@ class Session:
         """What to expect of any point, ``None`` while the cost of a sample is not known."""
         known = predicted(self.job.baseline, self.cost(), self.job.resources.cpus or 1.0) is not None
         if self._surrogate is None and known:
-            measured = [(t.config, rate(t.measurement) or 0.0) for t in self.good()]
+            measured = [(t.config, rate(t.measurement) or 0.0) for t in self.good() if self.has_our_step(t.config)]
             self._surrogate = Surrogate(self._prior, measured)
         return self._surrogate
 
@@ -151,12 +161,17 @@ class Session:
         speed = predicted(config, cost, cpus or 1.0) or 1e-9
         return math.log(speed) - (launching.penalty(config, cost, speed, cpus) if self.job.accelerated else 0.0)
 
+    def has_our_step(self, config: Config) -> bool:
+        """Whether the step of ``config`` is the one that is searched with, and that the model speaks of."""
+        return config.amp == self.autocast().amp
+
     def speeds(self) -> dict[Config, float]:
         """What the configurations that ran give, each seen in the light of its neighbours if that can be."""
         found = {t.config: rate(t.measurement) or 0.0 for t in self.good()}
         surrogate = self.surrogate()
         if surrogate is not None:
-            found = {config: math.exp(surrogate.expected(config)[0]) for config in found}
+            ours = [config for config in found if self.has_our_step(config)]
+            found.update({config: math.exp(surrogate.expected(config)[0]) for config in ours})
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0].key())))
 
     def good(self) -> list[Trial]:
@@ -233,6 +248,8 @@ class Session:
 
         Disturbances only ever slow a part down, so the best is nearest the truth.
         """
+        if part in ("loader", "cold"):
+            config = replace(config, amp=None)  # there is no step
         while len(self._tried(part, config)) < times and not (self.full() or self.impossible(config)):
             self.measure(config, part, part=part)
         return max((speed for t in self._tried(part, config) if (speed := rate(t.measurement))), default=None)
@@ -247,7 +264,7 @@ class Session:
 
     def _keep(self, trial: Trial) -> None:
         (self.trials if trial.part == "loop" else self.parts).append(trial)
-        self._cost = self._surrogate = self._starting = None
+        self._cost = self._surrogate = self._starting = self._autocast = None
 
     def _note(self, trial: Trial, seconds: float) -> None:
         if trial.part == "loop" and rate(trial.measurement) is not None:

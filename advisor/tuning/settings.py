@@ -7,6 +7,7 @@ from advisor.model.trial import Config
 from advisor.tuning.choice import Choice, ratio_text
 
 BY = "trial"
+YOURS_TO_VALIDATE = "autocast changes numerics: that training converges as before is yours to validate"
 
 
 def dataloader_settings(
@@ -38,7 +39,8 @@ def told(choice: Choice) -> str:
     if choice.config is None:
         return choice.why
     gain = f"{ratio_text(choice.gain)} over the baseline; " if choice.changes and choice.gain is not None else ""
-    return f"{described(choice.config)}: {gain}{choice.why}"
+    validate = f"; {YOURS_TO_VALIDATE}" if choice.config.amp is not None else ""
+    return f"{described(choice.config)}: {gain}{choice.why}{validate}"
 
 
 def described(config: Config) -> str:
@@ -52,7 +54,11 @@ def described(config: Config) -> str:
         parts.append(f"accumulation {config.accumulation}")
     if config.multiprocessing_context is not None:
         parts.append(f"multiprocessing_context {config.multiprocessing_context}")
-    return ", ".join(parts)
+    return ", ".join(parts) + _in_autocast(config)
+
+
+def _in_autocast(config: Config) -> str:
+    return f", with the step in torch.autocast({config.amp})" if config.amp is not None else ""
 
 
 def _arguments(config: Config) -> Mapping[str, Value]:
@@ -73,5 +79,6 @@ def _why(choice: Choice, before: Value | None, value: Value) -> str:
         return choice.why
     if before == value:
         return "as in the baseline"
-    gain = f"{ratio_text(choice.gain)} over the baseline; " if choice.gain is not None else ""
+    cast = _in_autocast(choice.config) if choice.config is not None else ""
+    gain = f"{ratio_text(choice.gain)} over the baseline{cast}; " if choice.gain is not None else ""
     return ("" if before is None else f"was {before}; ") + gain + choice.why

@@ -140,7 +140,7 @@ def hopeless(config: Config, trials: Sequence[Trial]) -> str | None:
         outcome, tried = trial.measurement.outcome, trial.config
         if is_full(trial.measurement):
             larger, same = (config.batch_size or 1) - (tried.batch_size or 1), outcome == "out-of-memory"
-            if larger > 0 or (larger == 0 and same):
+            if tried.amp == config.amp and (larger > 0 or (larger == 0 and same)):
                 return f"{tried.key()} already filled the accelerator's memory"
             continue
         if outcome == "no-space-in-shm" and _bytes_of(config) >= _bytes_of(tried):

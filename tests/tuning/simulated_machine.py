@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
-from advisor.model.trial import Config, Measurement, Outcome, Part
+from advisor.model.trial import AutocastType, Config, Measurement, Outcome, Part
 from advisor.tuning.batching import Declared, baseline, batching
 from advisor.tuning.choice import Choice, choose
 from advisor.tuning.progress import Event
@@ -30,6 +30,8 @@ class Machine:
     transfer: float = 0.0
     """Extra main-process time per sample once it comes from a worker."""
     noise: float = 0.01
+    autocast: float = 1.0
+    """How many times faster the step is in autocast."""
     outcome: Callable[[Config], Outcome] = lambda config: "ok"
     now: float = 0.0
     seconds_per_trial: float = TRIAL_SECONDS
@@ -55,7 +57,7 @@ class Machine:
         seconds = self.seconds(config, part)
         rates = tuple(self._noisy(1 / seconds) for _ in range(windows))
         batch = config.batch_size or 1
-        step = self.step if part != "loader" else 0.0
+        step = self.step_of(config) if part != "loader" else 0.0
         wait = max(0.0, seconds - step) / seconds if step else None
         return Measurement(
             "ok",
@@ -78,7 +80,7 @@ class Machine:
 
     def seconds(self, config: Config, part: Part = "loop") -> float:
         """Seconds per sample."""
-        step = self.step
+        step = self.step_of(config)
         if part == "cached":
             return step
         if part == "loader":
@@ -88,6 +90,10 @@ class Machine:
         by_workers = (self.cpu + self.blocked) / config.num_workers
         crowd = 1 + 0.02 * max(0.0, config.num_workers * self.cpu / (self.cpu + self.blocked) - self.cpus)
         return max(step + self.transfer, by_workers, self.cpu / self.cpus * crowd, self.transfer)
+
+    def step_of(self, config: Config) -> float:
+        """Seconds of the step for a sample."""
+        return self.step / self.autocast if config.amp is not None else self.step
 
     def _noisy(self, value: float) -> float:
         return value * math.exp(self.dice.gauss(0, self.noise))
@@ -100,13 +106,14 @@ def search(
     resources: Resources | None = None,
     events: list[Event] | None = None,
     start_method: str | None = None,
+    amp: AutocastType | None = None,
     **limits: object,
 ) -> tuple[Result, Choice, Config]:
     declared = declared or Declared(batch_size=32)
     cut = batching(declared, 1, None)
     base = baseline(declared, cut)
     room = resources or Resources(cpus=machine.cpus)
-    job = Job(base, cut, room, trained=machine.step > 0, start_method=start_method)
+    job = Job(base, cut, room, trained=machine.step > 0, start_method=start_method, amp=amp)
     with open_study(folder, "key", cut.choices) as study:
         listen = (events if events is not None else []).append
         result = run_search(job, Limits(**limits), study, machine, machine.clock, listen)  # type: ignore[arg-type]

@@ -89,6 +89,7 @@ def _set(*path: str | int, to: object) -> Callable[[dict[str, Any]], None]:
             _set("trials", 1, "config", "multiprocessing_context", to="thread"), "forkserver", id="no-context"
         ),
         pytest.param(_set("trials", 0, "config", "multiprocessing_context", to="spawn"), "trial 0", id="no-workers"),
+        pytest.param(_set("baseline", "amp", to="float16"), "baseline.amp", id="a-type-that-needs-scaling"),
     ],
 )
 def test_a_record_that_cannot_be_ours_is_one_sentence(change: Callable[[dict[str, Any]], None], said: str) -> None:
@@ -152,7 +153,7 @@ def test_a_record_from_before_workers_could_be_started_otherwise_is_read_as_it_w
     everywhere = [document["baseline"], document["choice"]["config"]]
     everywhere += [c["config"] for c in document["choice"]["candidates"]] + [t["config"] for t in document["trials"]]
     for config in everywhere:
-        del config["multiprocessing_context"]
+        del config["multiprocessing_context"], config["amp"]
     assert parse_record(json.dumps(document), "tuning.json") == record()
 
 
