@@ -7,7 +7,6 @@ from typing import TypeVar
 import click
 
 from advisor.model.snapshot import Snapshot
-from advisor.model.trial import AutocastType
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
@@ -61,20 +60,6 @@ class Size(click.ParamType[int]):
         if found is None or float(found[1]) == 0:
             self.fail(f"{value!r} is not an amount of memory; give 80GiB, 512MiB or 80GB", param, ctx)
         return int(float(found[1]) * _SIZE_UNITS[found[2].lower()])
-
-
-class Autocast(click.ParamType[AutocastType]):
-    """A type that ``torch.autocast`` runs a step in without more ado."""
-
-    name = "type"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> AutocastType:
-        """The type's name."""
-        if value == "float16":
-            self.fail("float16 needs loss scaling, which is in the job's own step; give bfloat16", param, ctx)
-        if value != "bfloat16":
-            self.fail(f"{value!r} is not a type that can be measured; give bfloat16", param, ctx)
-        return "bfloat16"
 
 
 def sample_option(command: _Command) -> _Command:

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from advisor.commands import _summary
+from advisor.commands._amp import amp_option, refuse_without_a_step
 from advisor.commands._assemble import asked_by, assemble, job_as_chosen
 from advisor.commands._binding import Binding, binding
 from advisor.commands._busy import refuse_foreign_gpu_work, wait_until_quiet
@@ -22,7 +23,7 @@ from advisor.commands._given import given_options
 from advisor.commands._interrupt import stoppable
 from advisor.commands._job import Sizes, file_options, job_told
 from advisor.commands._measured import TUNING_FILE, Asked, Described, earlier, measure, resources, validity
-from advisor.commands._options import Autocast, Duration, StepTime, sample_option
+from advisor.commands._options import Duration, StepTime, sample_option
 from advisor.commands._rules import evaluated
 from advisor.commands._snapshot import derive, probe_host
 from advisor.commands._vram import estimate, room_for_a_step, vram_option
@@ -121,11 +122,7 @@ class Options:
     help=(f"Most trials before the final comparison (default {DEFAULT_TRIALS})."),
 )
 @click.option("--step-time", type=StepTime(), help="Time that the job trains on one batch: 12ms, 0.5s.")
-@click.option(
-    "--amp",
-    type=Autocast(),
-    help="Also measure the training step in autocast to bfloat16. It changes numerics: never chosen unasked.",
-)
+@amp_option
 @click.option("--python", metavar="PATH", help="Interpreter for the trials, if not this one.")
 @vram_option
 @click.option("--out", default="advisor-out", show_default=True, metavar="OUT", help="Folder to write.")
@@ -165,7 +162,7 @@ def tune(options: Options) -> int:
     with stoppable():
         job = wanted(options.workload, options.data, options.python, options.step_time, options.budget, cache)
         described = describe(job)
-        _refuse_autocast_of_nothing(options, described)
+        refuse_without_a_step(options.amp, described)
         snapshot, defects = probe_host(host, sample=options.sample, given=options.given)
         if not options.allow_busy:
             refuse_foreign_gpu_work(snapshot)
@@ -241,14 +238,6 @@ def _refuse_nonsense(options: Options) -> None:
         raise InputError("--exhaustive and --diagnose-only exclude each other: give one of them")
     if options.data is not None and not os.path.exists(options.data):
         raise InputError(f"--data {printable(options.data)} does not exist")
-
-
-def _refuse_autocast_of_nothing(options: Options, described: Described) -> None:
-    if options.amp is not None and not described.declared.has_step:
-        raise InputError(
-            f"--amp {options.amp}: {printable(described.title)} has no training step to run in autocast; "
-            "give an advisor.Workload with a step, or leave --amp out"
-        )
 
 
 def _job(snapshot: Snapshot, options: Options, described: Described) -> Job:
