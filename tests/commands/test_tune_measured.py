@@ -238,6 +238,23 @@ def test_what_a_changed_micro_batch_means_and_what_holds_the_loop_up_are_told(tm
     assert parse_record(record_text(record), "tuning.json") == record
 
 
+@pytest.mark.parametrize(("tail", "noted"), [(9.0, True), (5.0, False)], ids=["slow-samples", "even-samples"])
+def test_another_order_of_batches_is_spoken_of_only_where_slow_samples_were_seen(
+    tmp_path: Path, tail: float, noted: bool
+) -> None:
+    described = Described("x.py:f", Declared(batch_size=8, num_workers=4, has_step=True), 0, {})
+
+    def uneven(config: Config, part: Piece = "loop", windows: int = 3) -> Measurement:
+        speed = {"cached": 200.0, "loader": 900.0}.get(part, 100.0)
+        notes = {"cpu_seconds_per_sample": 1e-3, "blocked_seconds_per_sample": 1e-4, "step_p99_over_median": tail}
+        rates = tuple(speed * (1 + n / 1000) for n in range(windows))
+        return Measurement("ok", samples_per_second=rates, wait_share=0.5, step_seconds=(0.1,), notes=notes)
+
+    record, _ = measure(described, ASKED, parts(), Resources(cpus=8.0), tmp_path, uneven, io.StringIO())
+    assert any("in_order=False" in note for note in record.notes) is noted
+    assert "in_order" not in str(record.choice.config)
+
+
 def test_the_summary_is_json_too(tmp_path: Path) -> None:
     record = searched(tmp_path)
     document = json.loads(_summary.as_json(record, Report(()), _summary.Files("OUT", 14, 5)))
