@@ -27,6 +27,8 @@ MOST_FAILURES = 3
 """A workload that failed in this many trials, and never ran, is not tried further."""
 LEAST_ROUNDS = 3
 """Of the comparison."""
+LEAST_LOOPS, SHORT_ROUNDS = 4, 2
+"""Trials of the loop that are run for as long as the baseline and one other can still be compared in so many rounds."""
 
 Run = Callable[[Config, Part, int], Measurement]
 """Measures a part of the job with a configuration, in so many windows."""
@@ -191,10 +193,11 @@ class Session:
         return None
 
     def reserve(self) -> float:
-        """Seconds that the comparison needs."""
+        """Seconds that the comparison needs; less as long as there is hardly anything to compare."""
         budget = self.limits.budget_seconds
         least = LEAST_ROUNDS * (1 + FINALISTS) * self.typical()
-        return min(max(COMPARISON_SHARE * budget, least), MOST_COMPARISON_SHARE * budget)
+        wanted = min(max(COMPARISON_SHARE * budget, least), MOST_COMPARISON_SHARE * budget)
+        return min(wanted, SHORT_ROUNDS * 2 * self.typical()) if len(self.trials) < LEAST_LOOPS else wanted
 
     def typical(self) -> float:
         """Seconds that a trial takes that runs well."""

@@ -24,6 +24,8 @@ TASKS_SHARE, TASKS_PER_WORKER = 0.8, 4
 FILES_PER_WORKER = 4
 FILES_OF_THE_PROCESS = 64
 """Pipes and semaphores of a worker as counted in the main process, and what an interpreter with torch holds open."""
+SPARE = 1.25
+"""Workers for each CPU where they compute: one that waits for its turn to hand over leaves its CPU to others."""
 WAITING_WORKERS_PER_CPU = 8
 WAITING_WORKERS = 32
 """Cap where workers wait: the larger of 8 for each CPU and 32. Past it, start-up costs more than waiting does."""
@@ -73,8 +75,8 @@ def _cpu_bound(cpus: float, whole: int, cost: Cost) -> tuple[int, str]:
     if cost.cpu_seconds is None or cost.blocked_seconds is None:
         return whole, f"CPUs of one rank ({cpus:g})"
     if not cost.waits():
-        useful = math.floor(cpus * (1 + cost.blocked_seconds / max(cost.cpu_seconds, 1e-9)))
-        return max(whole, useful), f"CPUs of one rank ({cpus:g}); a sample is mostly CPU work"
+        useful = math.floor(SPARE * cpus * (1 + cost.blocked_seconds / max(cost.cpu_seconds, 1e-9)) + 0.5)
+        return max(whole, useful), f"CPUs of one rank ({cpus:g}), and a quarter more; a sample is mostly CPU work"
     cap = max(WAITING_WORKERS_PER_CPU * whole, WAITING_WORKERS)
     waiting = f"a sample waits {_milliseconds(cost.blocked_seconds)} for {_milliseconds(cost.cpu_seconds)} of CPU time"
     if cost.cpu_seconds <= 0:

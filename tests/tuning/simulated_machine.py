@@ -107,13 +107,18 @@ def search(
     events: list[Event] | None = None,
     start_method: str | None = None,
     amp: AutocastType | None = None,
+    all_parts: bool = False,
     **limits: object,
 ) -> tuple[Result, Choice, Config]:
+    """``all_parts``: of a job with an accelerator, and with samples that no trial reads."""
     declared = declared or Declared(batch_size=32)
     cut = batching(declared, 1, None)
     base = baseline(declared, cut)
     room = resources or Resources(cpus=machine.cpus)
-    job = Job(base, cut, room, trained=machine.step > 0, start_method=start_method, amp=amp)
+    job = Job(
+        base, cut, room, accelerated=all_parts, has_unread=all_parts, trained=machine.step > 0,
+        start_method=start_method, amp=amp,
+    )  # fmt: skip
     with open_study(folder, "key", cut.choices) as study:
         listen = (events if events is not None else []).append
         result = run_search(job, Limits(**limits), study, machine, machine.clock, listen)  # type: ignore[arg-type]

@@ -17,8 +17,8 @@ BUSY = Cost(cpu_seconds=5e-3, blocked_seconds=1e-4, batch_bytes_per_sample=600_0
 @pytest.mark.parametrize(
     ("resources", "cost", "most", "reason"),
     [
-        pytest.param(Resources(cpus=8.0), BUSY, 8, "CPUs of one rank (8)", id="cpu-bound"),
-        pytest.param(Resources(cpus=2.5), BUSY, 2, "CPUs of one rank (2.5)", id="quota-of-two-and-a-half"),
+        pytest.param(Resources(cpus=8.0), BUSY, 10, "CPUs of one rank (8)", id="cpu-bound"),
+        pytest.param(Resources(cpus=2.5), BUSY, 3, "CPUs of one rank (2.5)", id="quota-of-two-and-a-half"),
         pytest.param(Resources(cpus=0.5), BUSY, 1, "CPUs", id="quota-below-one"),
         pytest.param(Resources(cpus=4.0), Cost(), 4, "CPUs", id="cost-not-known"),
         pytest.param(Resources(), BUSY, 1, "CPUs", id="nothing-known"),
@@ -38,7 +38,7 @@ def test_the_number_of_workers_is_bounded(resources: Resources, cost: Cost, most
 
 def test_the_space_says_what_bounds_each_parameter() -> None:
     found = space(Resources(cpus=4.0), BUSY, (8, 16, 32))
-    assert found.choices("num_workers") == (0, 1, 2, 3, 4)
+    assert found.choices("num_workers") == (0, 1, 2, 3, 4, 5)
     assert found.choices("prefetch_factor") == (1, 2, 4, 8)
     assert found.choices("batch_size") == (8, 16, 32)
     assert all(parameter.why for parameter in found.parameters)
