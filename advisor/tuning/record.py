@@ -3,14 +3,13 @@
 It comes back from a repository, so it is not trusted: it is bounded, typed, and its choice must follow from its trials.
 """
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pydantic import TypeAdapter, ValidationError
 
 from advisor.errors import SourceError
-from advisor.model.trial import Config, Parameter, Trial
+from advisor.model.trial import Config, Measurement, Parameter, Trial
 from advisor.tuning import starting
 from advisor.tuning.choice import Choice, choose
 from advisor.tuning.validity import Part, validity_key
@@ -21,6 +20,12 @@ TEXT_LIMIT_BYTES = 16 * 1024 * 1024
 MOST_TRIALS = 10_000
 MOST_WORKERS = 65_536
 MOST_SAMPLES = 1 << 40
+LEAST_RATE, MOST_RATE = 1e-9, 1e12
+"""Samples per second: of what lies between, ratios and their intervals can be computed."""
+MOST_FIGURE = 1 << 60
+"""Of bytes, seconds and notes, whatever they count."""
+MOST_ORIGIN = 64
+"""Characters."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,8 @@ def record_text(record: Record) -> str:
 def parse_record(text: str, where: str, replay: bool = False) -> Record:
     """The Record that `record_text` wrote. Raises SourceError, one sentence with ``where``, for anything else.
 
-    ``replay``: the choice is computed anew from the trials instead of having to agree with them.
+    The choice is computed anew from the trials, so that gain and reasons are no file's claim; unless it is to be
+    replayed (``replay``), what to use must be what the file says.
     """
     try:
         record = _RECORD.validate_json(text)
@@ -83,11 +89,9 @@ def parse_record(text: str, where: str, replay: bool = False) -> Record:
     if wrong is not None:
         raise SourceError(f"{where}: {wrong}")
     choice = choose(record.trials, record.baseline)
-    if replay:
-        return replace(record, choice=choice)
-    if _decision(choice) != _decision(record.choice):
+    if not replay and _decision(choice) != _decision(record.choice):
         raise SourceError(f"{where}: choice does not follow from trials")
-    return record
+    return replace(record, choice=choice)
 
 
 def _wrong(record: Record) -> str | None:
@@ -101,11 +105,30 @@ def _wrong(record: Record) -> str | None:
     for trial in (*record.trials, *record.parts):
         if not _possible(trial.config):
             return f"trial {trial.number}: {trial.config.key()} is not a configuration"
-        if not all(math.isfinite(r) and r > 0 for r in trial.measurement.samples_per_second):
-            return f"trial {trial.number}: samples_per_second must be positive numbers"
+        if not all(LEAST_RATE <= rate <= MOST_RATE for rate in trial.measurement.samples_per_second):
+            return f"trial {trial.number}: samples_per_second must be positive numbers of at most {MOST_RATE:g}"
+        if not all(-MOST_FIGURE <= figure <= MOST_FIGURE for figure in _figures(trial.measurement)):
+            return f"trial {trial.number}: a figure of its measurement is out of all proportion"
+        if len(trial.origin) > MOST_ORIGIN:
+            return f"trial {trial.number}: its origin is longer than {MOST_ORIGIN} characters"
     if not _possible(record.baseline):
         return f"baseline: {record.baseline.key()} is not a configuration"
     return None
+
+
+def _figures(measured: Measurement) -> Iterator[float]:
+    yield from measured.step_seconds
+    yield from (value for value in measured.notes.values() if isinstance(value, int | float))
+    for value in (
+        measured.wait_share,
+        measured.startup_seconds,
+        measured.peak_rss_bytes,
+        measured.peak_shm_bytes,
+        measured.peak_vram_bytes,
+        measured.batch_bytes,
+    ):
+        if value is not None:
+            yield value
 
 
 def _possible(config: Config) -> bool:

@@ -1,6 +1,7 @@
 """tuning.json: written, read back, and not believed when it cannot be ours."""
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -89,6 +90,15 @@ def _set(*path: str | int, to: object) -> Callable[[dict[str, Any]], None]:
             _set("trials", 1, "config", "multiprocessing_context", to="thread"), "forkserver", id="no-context"
         ),
         pytest.param(_set("trials", 0, "config", "multiprocessing_context", to="spawn"), "trial 0", id="no-workers"),
+        pytest.param(_set("trials", 0, "measurement", "samples_per_second", to=[1e200]), "at most 1e+12", id="fast"),
+        pytest.param(_set("trials", 0, "measurement", "samples_per_second", to=[1e-200]), "positive", id="slow"),
+        pytest.param(_set("trials", 0, "measurement", "batch_bytes", to=10**400), "proportion", id="endless-batch"),
+        pytest.param(_set("trials", 0, "measurement", "notes", "cpus", to=10**400), "proportion", id="endless-note"),
+        pytest.param(
+            _set("trials", 0, "measurement", "notes", "tensors_per_batch", to=math.inf), "proportion", id="infinite"
+        ),
+        pytest.param(_set("trials", 0, "measurement", "wait_share", to=math.nan), "proportion", id="no-number"),
+        pytest.param(_set("trials", 0, "origin", to="final " + "9" * 5000), "its origin is longer", id="long-origin"),
         pytest.param(_set("baseline", "amp", to="float16"), "baseline.amp", id="a-type-that-needs-scaling"),
     ],
 )
@@ -99,6 +109,15 @@ def test_a_record_that_cannot_be_ours_is_one_sentence(change: Callable[[dict[str
         parse_record(json.dumps(document), "OUT/tuning.json")
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_what_a_file_claims_beyond_what_to_use_is_computed_from_its_trials() -> None:
+    document = json.loads(record_text(record()))
+    document["choice"]["gain"].update(value=99.0, low=98.0)
+    document["choice"]["why"] = "because the file says so"
+    for candidate in document["choice"]["candidates"]:
+        candidate["samples_per_second"] = math.nan
+    assert parse_record(json.dumps(document), "tuning.json") == record()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "[" * 50_000, '{"schema_version": NaN}'])
