@@ -74,7 +74,10 @@ class Study:
     def begin(self, config: Config, origin: str) -> int:
         """The number of a new trial of ``config``, put first in the queue."""
         assert config.batch_size is not None
-        batch = self._batch_sizes.index(config.batch_size)
+        # A resumed comparison may hold a micro-batch that is no longer among those to try: as with prefetch factors,
+        # Optuna is told the nearest and the record keeps the truth.
+        size = config.batch_size
+        batch = min(range(len(self._batch_sizes)), key=lambda index: abs(self._batch_sizes[index] - size))
         params: dict[str, int] = {"num_workers": config.num_workers, "batch_size_index": batch}
         if config.num_workers:
             params["prefetch_log2"] = _log2(config.prefetch_factor)

@@ -128,6 +128,13 @@ def test_what_was_begun_afresh_is_resumed_by_the_same_command(tmp_path: Path) ->
         assert [k.trial for k in study.kept()] == [trial]
 
 
+def test_a_micro_batch_that_is_no_longer_tried_can_still_be_compared(tmp_path: Path) -> None:
+    """A first run could not estimate what it takes; the one that resumes its comparison leaves it out."""
+    assert keep_one(tmp_path, config=Config(2, 2, 64)).config.batch_size == 64
+    with open_study(tmp_path, "k", (16, 32)) as study:
+        assert study.kept()[0].trial.config == Config(2, 2, 64)
+
+
 def test_half_a_line_at_the_end_is_dropped_and_the_rest_kept(tmp_path: Path) -> None:
     trial = keep_one(tmp_path)
     journal = tmp_path / "k.journal"
