@@ -147,7 +147,7 @@ def measure(
     stream: TextIO,
     vram: Vram | None = None,
 ) -> tuple[Record, Callable[[], None]]:
-    """The record of a search, and what to call once the record is safely written: it ends the study.
+    """The record of a search, and what to call once the record is safely written or told: it ends the study.
 
     ``vram``: what was estimated of an accelerator that is not here.
     """
@@ -196,7 +196,10 @@ def _announced(limits: Limits) -> str:
 
 def _finish(studies: Path, key: str, cut: Batching, asked: Asked) -> None:
     with open_study(studies, key, cut.choices, asked.storage) as study:
-        study.close()
+        if not asked.limits.diagnose_only:
+            study.close()
+        elif asked.fresh:
+            study.settle()
 
 
 def _record(described: Described, asked: Asked, parts: Mapping[str, Part], job: Job, outcome: Outcome) -> Record:

@@ -207,6 +207,8 @@ def _measured_and_written(options: Options, own: Sequence[Setting], ready: Ready
         record, ended = measure(ready.described, asked, parts, room, ready.studies, ready.run, sys.stderr, vram)
     if options.diagnose_only:
         _print(options, record, None, None)
+        if ended is not None:
+            ended()
         return 0
     ready = _as_chosen(ready, record)
     files = _written(options, own, ready, record)

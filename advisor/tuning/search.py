@@ -41,7 +41,7 @@ class Outcome:
     stopped: str
     """Why it ended."""
     reused: int = 0
-    """Trials taken over from an interrupted run."""
+    """Trials taken over from an earlier run that was interrupted, or only diagnosed."""
     parts: tuple[Trial, ...] = ()
     """Trials of parts of the job: the step alone, the loader alone."""
     diagnosis: Diagnosis | None = None
@@ -54,7 +54,7 @@ def run_search(
     session = Session(job, limits, study, run, clock, listen)
     reused = session.take_over()
     if reused:
-        listen(Said(f"trials used again from an interrupted run: {reused}"))
+        listen(Said(f"trials used again from an earlier run: {reused}"))
     if not session.known(job.baseline):
         session.measure(job.baseline, "baseline")
     diagnosis = _diagnose(session)

@@ -127,6 +127,10 @@ class Study:
         for number in tuple(self._running):
             self._end(number, {}, None)
 
+    def settle(self) -> None:
+        """Marks what was asked for as done, to be gone on from: a further search with ``fresh`` measures anew."""
+        self._study.set_user_attr("fresh", False)
+
     def close(self) -> None:
         """Marks the search as complete: the next one with the same key starts afresh."""
         self._study.set_user_attr("complete", True)

@@ -145,7 +145,7 @@ def test_a_killed_command_leaves_nothing_and_the_same_command_goes_on(
     assert [trial["part"] for trial in kept] == ["loop", "cached"]
     assert run(place.arguments()) == 0
     said = capsys.readouterr().err
-    assert "trials used again from an interrupted run: 2\n" in said
+    assert "trials used again from an earlier run: 2\n" in said
     assert "trial 2: w0 p- b1 a1 (cached, kept from an earlier run): " in said
     recorded = place.recorded()
     assert recorded[:2] == kept

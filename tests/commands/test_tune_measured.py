@@ -121,6 +121,15 @@ def test_an_unwritten_search_is_resumed_without_measuring(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
 def test_a_signal_stops_in_order_and_the_same_command_resumes(tmp_path: Path, number: signal.Signals) -> None:
+def test_each_fresh_diagnosis_measures_again_and_a_search_goes_on_from_it(tmp_path: Path) -> None:
+    diagnosis = replace(ASKED, fresh=True, limits=Limits(diagnose_only=True))
+    streams = [io.StringIO() for _ in range(3)]
+    for asked, stream in zip((diagnosis, diagnosis, ASKED), streams, strict=True):
+        searched(tmp_path, asked, stream)
+    assert ["kept from an earlier run" in stream.getvalue() for stream in streams] == [False, False, True]
+    assert "trials used again from an earlier run: 1\n" in streams[2].getvalue()
+
+
     runs = []
 
     def interrupted(config: Config, part: Piece, windows: int) -> Measurement:

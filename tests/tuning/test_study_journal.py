@@ -128,6 +128,17 @@ def test_what_was_begun_afresh_is_resumed_by_the_same_command(tmp_path: Path) ->
         assert [k.trial for k in study.kept()] == [trial]
 
 
+def test_what_was_asked_for_afresh_and_done_is_measured_anew_when_asked_again(tmp_path: Path) -> None:
+    with open_study(tmp_path, "k", (16, 32), fresh=True) as study:
+        trial = Trial(study.begin(CONFIG, "baseline"), CONFIG, GOOD, "baseline")
+        study.finish(trial, 1.0, {})
+        study.settle()
+    with open_study(tmp_path, "k", (16, 32)) as study:
+        assert [k.trial for k in study.kept()] == [trial]
+    with open_study(tmp_path, "k", (16, 32), fresh=True) as study:
+        assert study.kept() == ()
+
+
 def test_a_micro_batch_that_is_no_longer_tried_can_still_be_compared(tmp_path: Path) -> None:
     """A first run could not estimate what it takes; the one that resumes its comparison leaves it out."""
     assert keep_one(tmp_path, config=Config(2, 2, 64)).config.batch_size == 64
