@@ -207,7 +207,8 @@ def measured_vram(trials: Sequence[Trial], limit: int | None, choices: Sequence[
     if not peaks.known:
         return Vram("unknown", limit, f"the accelerator's memory{note.removeprefix('; it')}") if full else None
     least = peaks.known[0].batch_size
-    left_out = tuple(c for c in choices if c > least and peaks.fits(c, limit) is False)
+    ran = {t.config.batch_size for t in trials if t.part == "loop" and t.measurement.outcome == "ok"}
+    left_out = tuple(c for c in choices if c > least and c not in ran and peaks.fits(c, limit) is False)
     return _told("measured", peaks, limit, left_out, note)
 
 

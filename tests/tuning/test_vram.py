@@ -217,6 +217,15 @@ def test_what_was_measured_is_told() -> None:
     assert measured_vram([ran(4, None)], GIB, (4,)) is None
 
 
+def test_a_micro_batch_that_ran_is_not_called_left_out() -> None:
+    """Today's may take more than is planned with, which is the user's choice."""
+    trials = [held(16, 400, 440, "cached"), held(32, 800, 880, "cached"), held(64, 1600, 1760)]
+    told = measured_vram(trials, GIB, (16, 32, 64, 128))
+    assert told is not None
+    assert told.left_out == (128,)
+    assert told.says.endswith("so 128 was left out")
+
+
 def test_retries_of_todays_micro_batch_are_told() -> None:
     told = measured_vram([ran(32, 900, vram_alloc_retries=2)], GIB, (32, 64))
     assert told is not None
