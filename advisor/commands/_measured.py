@@ -249,7 +249,10 @@ def _notes(job: Job, outcome: Outcome, choice: Choice) -> tuple[str, ...]:
 
 def _of_autocast(job: Job, outcome: Outcome) -> str:
     """What the step alone said of the autocast that was asked for; nothing if none was."""
-    return autocast(outcome.parts, job.amp, job.batching.today).says
+    found = autocast(outcome.parts, job.amp, job.batching.today)
+    if found.amp is None or not any(trial.config.amp for trial in outcome.trials):
+        return found.says
+    return f"{found.says}; loops were measured with it, and the baseline without"
 
 
 def _of_workers(job: Job, outcome: Outcome, choice: Choice) -> Iterator[str | None]:

@@ -42,8 +42,8 @@ def autocast(parts: Sequence[Trial], asked: AutocastType | None, batch: int) -> 
         )
     return Autocast(
         asked,
-        f"the step alone measured {ratio_text(gain)} in {name}, backward pass included, so loops were measured with it "
-        f"and the baseline without; {YOURS_TO_VALIDATE}, and it is the job's own step that turns it on",
+        f"the step alone measured {ratio_text(gain)} in {name}, backward pass included; {YOURS_TO_VALIDATE}, and it is "
+        "the job's own step that turns it on",
     )
 
 

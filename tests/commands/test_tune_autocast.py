@@ -45,7 +45,8 @@ def test_a_faster_step_is_measured_told_and_left_out_of_the_files(
     out = tmp_path / "OUT"
     assert tune("faster", out, "--amp", "bfloat16", "--budget", "30s", "--max-trials", "2") == 0
     said = capsys.readouterr().out
-    assert "in torch.autocast(bfloat16), backward pass included, so loops were measured with it" in said
+    assert "in torch.autocast(bfloat16), backward pass included; " in said
+    assert "; loops were measured with it, and the baseline without\n" in said
     assert "that training converges as before is yours to validate" in said
     record = json.loads((out / "tuning.json").read_text())
     assert record["validity"]["amp"] == "bfloat16"
@@ -87,7 +88,9 @@ def test_what_cannot_be_measured_is_one_sentence_and_exit_2(
     assert not (tmp_path / "OUT").exists()
 
 
-def searched(folder: Path, faster: float, cpus: float = 16.0, accelerators: int = 0) -> Record:
+def searched(
+    folder: Path, faster: float, cpus: float = 16.0, accelerators: int = 0, diagnose_only: bool = False
+) -> Record:
     """A step of 1 ms a sample that is so many times faster in autocast, and a loader of 4 ms of CPU time a sample."""
 
     def simulated(config: Config, part: Part = "loop", windows: int = 3) -> Measurement:
@@ -99,7 +102,7 @@ def searched(folder: Path, faster: float, cpus: float = 16.0, accelerators: int 
         return Measurement("ok", samples_per_second=rates, step_seconds=(step,), wait_share=0.5, notes=notes)
 
     described = Described("x.py:f", Declared(batch_size=32, has_step=True), accelerators, {})
-    asked = Asked(1, None, Limits(), amp="bfloat16")
+    asked = Asked(1, None, Limits(diagnose_only=diagnose_only), amp="bfloat16")
     record, _ = measure(described, asked, {}, Resources(cpus=cpus), folder, simulated, io.StringIO())
     return record
 
@@ -116,6 +119,13 @@ def test_the_choice_says_that_it_rests_on_autocast(tmp_path: Path) -> None:
     assert "that training converges as before is yours to validate" in report
     assert parse_record(record_text(record), "tuning.json") == record
     assert json.loads(_summary.as_json(record, None, None))["chosen"]["amp"] == "bfloat16"
+
+
+@pytest.mark.parametrize("diagnose_only", [True, False])
+def test_loops_in_autocast_are_spoken_of_only_where_there_were_any(tmp_path: Path, diagnose_only: bool) -> None:
+    record = searched(tmp_path, faster=2.0, diagnose_only=diagnose_only)
+    assert record.notes[0].startswith("the step alone measured +100 %")
+    assert ("loops were measured with it" in record.notes[0]) is not diagnose_only
 
 
 def test_autocast_that_brings_nothing_is_a_note_with_its_figures(tmp_path: Path) -> None:
