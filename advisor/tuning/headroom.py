@@ -116,9 +116,9 @@ def _verdict(baseline: Trial, parts: Sequence[Trial], most: Ratio) -> tuple[Verd
     return _by_cost(baseline, loader)
 
 
-def _came_from_the_cache(cold: Trial | None) -> bool:
-    """Whether samples that no trial had read are known to have been in the page cache: they tell nothing of storage."""
-    return cold is not None and _note(cold, "read_bytes_share") < CACHED
+def _came_from_the_cache(trial: Trial | None) -> bool:
+    """Whether what a trial read is known to have been in the page cache: it tells nothing of storage."""
+    return trial is not None and _note(trial, "read_bytes_share") < CACHED
 
 
 def _by_cost(baseline: Trial, loader: Trial | None) -> tuple[Verdict, str]:
@@ -128,9 +128,12 @@ def _by_cost(baseline: Trial, loader: Trial | None) -> tuple[Verdict, str]:
             for name in ("cpu_seconds_per_sample", "blocked_seconds_per_sample")
         )
         if math.isfinite(cpu) and math.isfinite(blocked) and cpu + blocked > 0:
-            share = cpu / (cpu + blocked)
             told = f"a sample takes {cpu * 1000:.3g} ms of CPU time and {blocked * 1000:.3g} ms of waiting"
-            return ("CPU preprocessing" if share >= CPU_SHARE else "storage"), told
+            if cpu / (cpu + blocked) >= CPU_SHARE:
+                return "CPU preprocessing", told
+            if _came_from_the_cache(trial):
+                return "unknown", f"{told}; the page cache served what it read, so what it waits for was not seen"
+            return "storage", told
     return "unknown", "what a sample costs was not told"
 
 

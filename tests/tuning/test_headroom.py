@@ -70,6 +70,15 @@ def test_a_cold_part_that_the_page_cache_served_says_nothing_of_storage(
     assert ("came from the page cache all the same" in diagnosis.says) is told
 
 
+def test_waiting_is_no_storage_where_the_page_cache_served_the_data() -> None:
+    for share, verdict in ((0.02, "unknown"), (0.5, "storage")):
+        loader = ran(110, "loader", **WAITS, read_bytes_share=share)
+        diagnosis = diagnose(ran(100), [step(200), loader], trained=True)
+        assert diagnosis.verdict == verdict
+        assert "10 ms of waiting" in diagnosis.says
+        assert ("what it waits for was not seen" in diagnosis.says) is (verdict == "unknown")
+
+
 @pytest.mark.parametrize(
     ("baseline", "trained", "said"),
     [
