@@ -20,7 +20,11 @@ class Tale:
         self._now = "reading the workload"
 
     def told(self, event: Event) -> str | None:
-        """Takes an event in; the line to print for it, if any."""
+        """Takes an event in; the line to print for it, if any, without control characters."""
+        told = self._told(event)
+        return None if told is None else printable(told)
+
+    def _told(self, event: Event) -> str | None:
         if isinstance(event, Started):
             self._now = f"{event.config.key()} ({event.origin})"
             return None
@@ -42,7 +46,7 @@ class Tale:
 
 def _failure(event: Ended) -> str:
     measured = event.trial.measurement
-    return f"{measured.outcome}: {printable(measured.message)}" if measured.message else measured.outcome
+    return f"{measured.outcome}: {measured.message}" if measured.message else measured.outcome
 
 
 @contextlib.contextmanager

@@ -12,12 +12,14 @@ import pytest
 from advisor.commands import _summary
 from advisor.commands._interrupt import stoppable
 from advisor.commands._measured import Asked, Described, basis, earlier, measure, resources, validity
+from advisor.commands._progress import Tale
 from advisor.derived.budget import Budget
 from advisor.errors import Interrupted
 from advisor.model.finding import Finding, Position, Report, Severity
-from advisor.model.trial import Config, Measurement
+from advisor.model.trial import Config, Measurement, Trial
 from advisor.model.trial import Part as Piece
 from advisor.tuning.batching import Declared, batching
+from advisor.tuning.progress import Ended, Said
 from advisor.tuning.record import Record, parse_record, record_text
 from advisor.tuning.session import Limits
 from advisor.tuning.space import Resources
@@ -119,8 +121,6 @@ def test_an_unwritten_search_is_resumed_without_measuring(tmp_path: Path) -> Non
     assert "baseline, kept from an earlier run" in first
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
-def test_a_signal_stops_in_order_and_the_same_command_resumes(tmp_path: Path, number: signal.Signals) -> None:
 def test_each_fresh_diagnosis_measures_again_and_a_search_goes_on_from_it(tmp_path: Path) -> None:
     diagnosis = replace(ASKED, fresh=True, limits=Limits(diagnose_only=True))
     streams = [io.StringIO() for _ in range(3)]
@@ -130,6 +130,8 @@ def test_each_fresh_diagnosis_measures_again_and_a_search_goes_on_from_it(tmp_pa
     assert "trials used again from an earlier run: 1\n" in streams[2].getvalue()
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+def test_a_signal_stops_in_order_and_the_same_command_resumes(tmp_path: Path, number: signal.Signals) -> None:
     runs = []
 
     def interrupted(config: Config, part: Piece, windows: int) -> Measurement:
@@ -272,6 +274,13 @@ def test_the_summary_is_json_too(tmp_path: Path) -> None:
     assert document["chosen"]["num_workers"] == record.choice.config.num_workers  # type: ignore[union-attr]
     assert document["gain"]["low"] > 1
     assert document["failing"] == []
+
+
+def test_what_is_told_during_a_search_has_no_control_characters() -> None:
+    tale = Tale(lambda: 0.0)
+    assert tale.told(Said("\x1b[31mred")) == "\\x1b[31mred"
+    lost = Trial(0, Config(), Measurement("killed", message="\x07"), "\x1b[2J")
+    assert tale.told(Ended(lost)) == "trial 1: w0 p- b- a1 (\\x1b[2J): killed: \\x07"
 
 
 def test_control_characters_of_a_workload_do_not_reach_the_terminal(tmp_path: Path) -> None:
