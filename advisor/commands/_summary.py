@@ -106,6 +106,7 @@ def as_json(record: Record, report: Report | None, files: Files | None, diagnosi
     """The summary for a program."""
     choice = record.choice
     document = {
+    gain = None if diagnosis else choice.gain
         "schema_version": SCHEMA_VERSION,
         "basis": record.basis,
         "headroom": record.headroom,
@@ -114,8 +115,8 @@ def as_json(record: Record, report: Report | None, files: Files | None, diagnosi
         "validity_key": record.validity_key,
         "baseline": _plain(record, record.choice.of(record.baseline)),
         "chosen": _plain(record, choice.of(choice.config)) if choice.config and not diagnosis else None,
-        "changes": choice.changes,
-        "gain": {"ratio": choice.gain.value, "low": choice.gain.low, "high": choice.gain.high} if choice.gain else None,
+        "changes": choice.changes and not diagnosis,
+        "gain": {"ratio": gain.value, "low": gain.low, "high": gain.high} if gain else None,
         "why": None if diagnosis else choice.why,
         "trials": len(record.trials),
         "failed": _failed(record),

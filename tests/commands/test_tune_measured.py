@@ -276,6 +276,14 @@ def test_the_summary_is_json_too(tmp_path: Path) -> None:
     assert document["failing"] == []
 
 
+def test_a_diagnosis_claims_no_choice(tmp_path: Path) -> None:
+    """One that goes on from an interrupted search knows more than the baseline."""
+    record = searched(tmp_path)
+    assert record.choice.changes
+    document = json.loads(_summary.as_json(record, None, None, True))
+    assert (document["chosen"], document["changes"], document["gain"], document["why"]) == (None, False, None, None)
+
+
 def test_what_is_told_during_a_search_has_no_control_characters() -> None:
     tale = Tale(lambda: 0.0)
     assert tale.told(Said("\x1b[31mred")) == "\\x1b[31mred"
