@@ -236,6 +236,17 @@ def _refuse_nonsense(options: Options) -> None:
             "measuring a command of yours (-- CMD) is not supported yet; give --workload FILE.py:factory, "
             "where factory() returns its data set"
         )
+    measuring = {
+        "--amp": options.amp,
+        "--diagnose-only": options.diagnose_only,
+        "--exhaustive": options.exhaustive,
+        "--fresh": options.fresh,
+        "--python": options.python,
+        "--step-time": options.step_time,
+        "--vram": options.vram,
+    }
+    if options.replay is not None and (given := [name for name, value in measuring.items() if value]):
+        raise InputError(f"--replay chooses from what was measured and measures nothing: leave {given[0]} out")
     if options.exhaustive and options.diagnose_only:
         raise InputError("--exhaustive and --diagnose-only exclude each other: give one of them")
     if options.data is not None and not os.path.exists(options.data):

@@ -132,6 +132,9 @@ def test_a_workload_that_raises_is_reported_and_the_rest_is_written(
         pytest.param(["--", "train.sh", "--epochs", "1"], "not supported yet", id="command"),
         pytest.param(["--exhaustive", "--diagnose-only"], "exclude each other", id="exclusive"),
         pytest.param(["--set", "sysctl"], "--set must be", id="set"),
+        pytest.param(["--replay", "x", "--amp", "bfloat16"], "measures nothing: leave --amp out", id="replay-amp"),
+        pytest.param(["--replay", "x", "--fresh"], "measures nothing: leave --fresh out", id="replay-fresh"),
+        pytest.param(["--replay", "x", "--vram", "1GiB"], "measures nothing: leave --vram out", id="replay-vram"),
     ],
 )
 def test_what_the_user_got_wrong_is_one_sentence_and_exit_2(
