@@ -15,6 +15,11 @@ def size_text(size_bytes: int | None) -> str:
     return f"{size_bytes / 1024**power:.1f}".removesuffix(".0") + f" {_PREFIXES[power - 1]}"
 
 
+def count_text(number: int, noun: str) -> str:
+    """``1 trial``, ``2 trials``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def cpulist_text(numbers: Sequence[int] | None) -> str:
     """``0-3,8`` for CPU or node numbers; ``none`` for no number, ``unknown`` for ``None``."""
     if numbers is None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from advisor.figures import cpulist_text, size_text
+from advisor.figures import count_text, cpulist_text, size_text
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,7 @@ def test_sizes(size_bytes: int | None, text: str) -> None:
 )
 def test_cpu_lists(numbers: tuple[int, ...] | None, text: str) -> None:
     assert cpulist_text(numbers) == text
+
+
+def test_counts() -> None:
+    assert [count_text(number, "trial") for number in (0, 1, 2)] == ["0 trials", "1 trial", "2 trials"]

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import dataclass
 
+from advisor.figures import count_text
 from advisor.inputs import printable
 from advisor.model.finding import SEVERITIES, Report
 from advisor.tuning.choice import Candidate, ratio_text
@@ -33,7 +34,7 @@ def text(record: Record, report: Report | None, files: Files | None, diagnosis: 
         ("Baseline", _baseline(record)),
         *([] if diagnosis else _chosen(record)),
         *(("Failed", line) for line in _failed(record)),
-        ("Search", f"{len(record.trials)} trials; {record.stopped}"),
+        ("Search", f"{count_text(len(record.trials), 'trial')}; {record.stopped}"),
         *([("VRAM", record.vram.says)] if record.vram else []),
         *(("Note", note) for note in record.notes),
         *_review(report, files),
@@ -105,8 +106,8 @@ def _findings(report: Report) -> str:
 def as_json(record: Record, report: Report | None, files: Files | None, diagnosis: bool = False) -> str:
     """The summary for a program."""
     choice = record.choice
-    document = {
     gain = None if diagnosis else choice.gain
+    document = {
         "schema_version": SCHEMA_VERSION,
         "basis": record.basis,
         "headroom": record.headroom,

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from statistics import median
 
+from advisor.figures import count_text
 from advisor.model.trial import Config
 from advisor.tuning.choice import FINAL, LEAST_GAIN, choose, round_of
 from advisor.tuning.cost import rate
@@ -33,7 +34,7 @@ def compare(session: Session) -> None:
             return
         room = session.left() + (overdraft if number <= LEAST_ROUNDS else 0)
         if number > 1 and room < len(finalists) * session.typical():
-            session.listen(Said(f"the budget ended the comparison after {number - 1} rounds"))
+            session.listen(Said(f"the budget ended the comparison after {count_text(number - 1, 'round')}"))
             return
         for config in finalists:
             if not any(round_of(t) == number and t.config == config for t in session.trials):

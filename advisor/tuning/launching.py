@@ -39,8 +39,10 @@ def told(config: Config, cost: Cost, speed: float, cpus: float | None) -> str | 
     """What the reader should know of a point that leaves launching less than its share."""
     if not beyond(config, cost, speed, cpus):
         return None
+    taken = workers_cpus(config, cost, speed)
+    about = f"{taken:.0f}" if taken >= 10 else f"{taken:.2g}"
     return (
-        f"the workers take about {workers_cpus(config, cost, speed):.2g} of the {cpus:g} CPUs of a rank: with "
+        f"the workers take about {about} of the {cpus:g} CPUs of a rank: with "
         f"{LAUNCHING_CPUS:g} more for launching kernels that is beyond {SHARE:.0%} of them, so whatever else runs "
         "there delays the accelerator"
     )

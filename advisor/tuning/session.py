@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from statistics import median
 
+from advisor.figures import count_text
 from advisor.model.trial import AutocastType, Config, Measurement, Part, Space, Trial
 from advisor.tuning import launching
 from advisor.tuning.autocast import Autocast, autocast
@@ -187,7 +188,7 @@ class Session:
     def full(self) -> str | None:
         """Why no further trial of the search may begin, if so."""
         if len(self.trials) >= self.limits.max_trials:
-            return f"{self.limits.max_trials} trials were run (--max-trials)"
+            return f"no more than {count_text(self.limits.max_trials, 'trial')} may be run (--max-trials)"
         if not self.limits.exhaustive and self.left() < self.reserve():
             return "the search's share of the budget is used up"
         return None

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from advisor.figures import count_text
 from advisor.model.trial import StartMethod, Trial
 from advisor.tuning.cost import rate
 
@@ -65,12 +66,14 @@ def told(trials: Sequence[Trial], default: str | None) -> str | None:
         return f"workers cannot be used here, so none are: {found.evidence}"
     if found.context is None:
         return None
-    first = [f"{seconds:.3g} s with {workers}" for workers, seconds in _first_batches(trials, found.context)]
+    first = [(workers, f"{seconds:.3g} s with ") for workers, seconds in _first_batches(trials, found.context)]
     if not first:
         return f"{found.evidence}; whether they run when started by {found.context} was not measured"
+    *fewer, (most, most_told) = first
+    listed = [*(f"{text}{workers}" for workers, text in fewer), most_told + count_text(most, "worker")]
     return (
         f"{found.evidence}; started by {found.context} they run, but import everything anew and must be sent the data "
-        f"set: the first batch comes after {', '.join(first)} workers"
+        f"set: the first batch comes after {', '.join(listed)}"
     )
 
 

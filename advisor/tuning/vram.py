@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from advisor.figures import size_text
+from advisor.figures import count_text, size_text
 from advisor.model.trial import Measurement, Trial
 from advisor.workloads._device import ALLOCATED, RETRIES
 
@@ -165,7 +165,9 @@ def with_room(measured: Measurement, limit_bytes: float | None) -> Measurement:
     if measured.outcome != "ok":
         return measured
     if again := retries(measured):
-        said = f"the accelerator's memory was full {again} times, and blocks given back (num_alloc_retries)"
+        said = (
+            f"the accelerator's memory was full {count_text(again, 'time')}, and blocks given back (num_alloc_retries)"
+        )
         return replace(measured, outcome="out-of-memory", message=said)
     taken = measured.peak_vram_bytes
     if limit_bytes is not None and taken is not None and taken > limit_bytes:
@@ -202,7 +204,9 @@ def measured_vram(trials: Sequence[Trial], limit: int | None, choices: Sequence[
         return None
     full = max((retries(t.measurement) for t in trials if t.measurement.outcome == "ok"), default=0)
     note = (
-        f"; it was full {full} times with today's micro-batch, which slows its steps: try a smaller one" if full else ""
+        f"; it was full {count_text(full, 'time')} with today's micro-batch, which slows its steps: try a smaller one"
+        if full
+        else ""
     )
     if not peaks.known:
         return Vram("unknown", limit, f"the accelerator's memory{note.removeprefix('; it')}") if full else None
@@ -244,7 +248,8 @@ def _told(
     basis: Literal["measured", "estimated"], peaks: Peaks, limit: int, left_out: Sequence[int], note: str
 ) -> Vram:
     parts = [f"{size_text(peak.reserved_bytes or peak.allocated_bytes)} with {peak.batch_size}" for peak in peaks.known]
-    says = f"a step takes {', '.join(parts)} samples in a micro-batch"
+    noun = "sample" if peaks.known[-1].batch_size == 1 else "samples"
+    says = f"a step takes {', '.join(parts)} {noun} in a micro-batch"
     line = peaks.line
     if line is not None and line.sure:
         says += f", {size_text(round(line.per_sample))} for each sample more"

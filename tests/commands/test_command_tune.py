@@ -95,6 +95,7 @@ def test_a_diagnosis_writes_nothing(tmp_path: Path, workload: Path, capsys: pyte
         assert run([*command, "--fresh", *SHORT]) == 0
         said = capsys.readouterr()
         assert "no loader gains more; storage: a sample takes" in said.out
+        assert "Search    1 trial; only a diagnosis was asked for" in said.out
         assert "headroom: the training step alone" in said.err
         assert "kept from an earlier run" not in said.err
     assert not out.exists()
@@ -131,10 +132,10 @@ def test_a_workload_that_raises_is_reported_and_the_rest_is_written(
         pytest.param(["--python", "/nonexistent"], "--python /nonexistent", id="no-interpreter"),
         pytest.param(["--", "train.sh", "--epochs", "1"], "not supported yet", id="command"),
         pytest.param(["--exhaustive", "--diagnose-only"], "exclude each other", id="exclusive"),
-        pytest.param(["--set", "sysctl"], "--set must be", id="set"),
         pytest.param(["--replay", "x", "--amp", "bfloat16"], "measures nothing: leave --amp out", id="replay-amp"),
         pytest.param(["--replay", "x", "--fresh"], "measures nothing: leave --fresh out", id="replay-fresh"),
         pytest.param(["--replay", "x", "--vram", "1GiB"], "measures nothing: leave --vram out", id="replay-vram"),
+        pytest.param(["--set", "sysctl"], "--set must be", id="set"),
     ],
 )
 def test_what_the_user_got_wrong_is_one_sentence_and_exit_2(

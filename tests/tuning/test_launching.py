@@ -45,6 +45,11 @@ def test_the_note_says_how_many_of_how_many() -> None:
     assert "beyond 60% of them" in text
 
 
+def test_many_cpus_are_told_in_full() -> None:
+    text = told(Config(160, 2, 32), COST, 24_000.0, 128.0) or ""
+    assert text.startswith("the workers take about 120 of the 128 CPUs of a rank")
+
+
 @pytest.mark.parametrize(("accelerated", "lost"), [(True, 0.15 * (14.4 + 1.5 - 9.6) / 16), (False, 0.0)])
 def test_only_a_job_on_an_accelerator_expects_less_of_points_that_take_all_cpus(
     tmp_path: Path, accelerated: bool, lost: float

@@ -121,6 +121,11 @@ def test_the_sentence_tells_evidence_and_what_starting_costs() -> None:
     assert text.endswith("the first batch comes after 3.21 s with 2, 7 s with 4 workers")
 
 
+def test_one_worker_is_not_told_as_several() -> None:
+    text = told([CANNOT, ran(by("forkserver", Config(1, 2, 8)), startup=3.21)], "fork") or ""
+    assert text.endswith("the first batch comes after 3.21 s with 1 worker")
+
+
 def test_ways_that_failed_are_told_with_their_reasons() -> None:
     text = told([CANNOT, failed(WORKERS, "user-error", PICKLE, context="forkserver")], "fork") or ""
     assert text.startswith("workers cannot be used here, so none are: forked workers")

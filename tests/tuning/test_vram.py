@@ -226,6 +226,13 @@ def test_a_micro_batch_that_ran_is_not_called_left_out() -> None:
     assert told.says.endswith("so 128 was left out")
 
 
+def test_one_is_not_told_as_several() -> None:
+    told = measured_vram([held(1, 400, 440), ran(1, 440, vram_alloc_retries=1)], GIB, (1,))
+    assert told is not None
+    assert "440 MiB with 1 sample in a micro-batch; it was full 1 time with today's" in told.says
+    assert "was full 1 time, and" in with_room(ran(1, 440, vram_alloc_retries=1).measurement, GIB).message
+
+
 def test_retries_of_todays_micro_batch_are_told() -> None:
     told = measured_vram([ran(32, 900, vram_alloc_retries=2)], GIB, (32, 64))
     assert told is not None
