@@ -215,4 +215,4 @@ def test_an_exhaustive_search_measures_its_grid_with_workers_that_run(tmp_path: 
     machine.blocked = 0.0
     search(machine, tmp_path, start_method="fork", exhaustive=True, max_trials=1_000)
     grid = {(c.num_workers, c.prefetch_factor) for c in machine.loops() if c.multiprocessing_context == "forkserver"}
-    assert grid == {(w, p) for w in (1, 2) for p in (1, 2, 4, 8)}
+    assert grid == {(w, p) for w in (1, 2, 3) for p in (1, 2, 4, 8)}
