@@ -85,6 +85,7 @@ class Session:
     parts: list[Trial] = field(default_factory=list)
     """Of a part of it."""
     durations: list[float] = field(default_factory=list)
+    """Seconds that the trials that ran well would take with the windows of the comparison."""
     spent: float = 0.0
     """Seconds of earlier runs of this search."""
     started: float = 0.0
@@ -201,7 +202,7 @@ class Session:
         return min(wanted, SHORT_ROUNDS * 2 * self.typical()) if len(self.trials) < LEAST_LOOPS else wanted
 
     def typical(self) -> float:
-        """Seconds that a trial takes that runs well."""
+        """Seconds that a trial of the comparison takes, which has fewer windows than others."""
         return median(self.durations) if self.durations else 0.0
 
     def needs(self, config: Config) -> Mapping[str, float]:
@@ -272,7 +273,7 @@ class Session:
 
     def _note(self, trial: Trial, seconds: float) -> None:
         if trial.part == "loop" and rate(trial.measurement) is not None:
-            self.durations.append(seconds)
+            self.durations.append(seconds - _not_in_a_round(trial.measurement))
 
     def once(self, config: Config, origin: str) -> None:
         """Measures ``config`` unless it was, cannot work, or nothing more may begin."""
@@ -293,3 +294,11 @@ class Session:
     def counts(self, trial: Trial) -> bool:
         """Whether a failure of ``trial`` speaks of points to come: its workers were started as theirs will be."""
         return not trial.config.num_workers or trial.config.multiprocessing_context == self.starting().context
+
+
+def _not_in_a_round(measured: Measurement) -> float:
+    """Seconds of the windows that a trial of the comparison would not have measured; 0 when that cannot be told."""
+    samples, speed, windows = measured.notes.get("samples"), rate(measured), len(measured.samples_per_second)
+    if not isinstance(samples, int | float) or speed is None or windows <= FINAL_WINDOWS:
+        return 0.0
+    return samples / speed * (1 - FINAL_WINDOWS / windows)

@@ -239,7 +239,7 @@ class Measured:
             wait_share=max(1 - step / seconds, 0.0) if trained else None,
             step_seconds=tuple(batch / rate for rate in rates) if trained else (),
             batch_bytes=batch * land.sample_bytes,
-            notes=self._notes(config) if part != "cached" else {},
+            notes={"samples": int(true * windows * window_seconds(seconds)), **self._notes(config, part)},
         )
 
     def _window(self) -> float:
@@ -247,9 +247,11 @@ class Measured:
         disturbed = 1 - self.dice.uniform(0.1, 0.4) if self.dice.random() < land.outliers else 1.0
         return disturbed * math.exp(self.dice.gauss(0, land.window_noise))
 
-    def _notes(self, config: Config) -> dict[str, float | int | str]:
-        """What a trial tells of a sample: the mean of those that it happened to read."""
+    def _notes(self, config: Config, part: Part) -> dict[str, float | int | str]:
+        """What a trial tells of a sample: the mean of those that it happened to read, if it read any."""
         land = self.host.landscape
+        if part == "cached":
+            return {}
         slow = 1 + land.slow_share * (land.slow_factor - 1)
         seen = slow * math.exp(self.dice.gauss(0, 0.05))
         notes: dict[str, float | int | str] = {
@@ -271,7 +273,12 @@ def trial_seconds(config: Config, rate: float, windows: int) -> float:
     step = (config.batch_size or 1) / rate
     backlog = 2 * config.num_workers * (config.prefetch_factor or 0) + 10
     warm = min(max(backlog * step, 0.3), LONGEST_WARM_UP_SECONDS)
-    return start + warm + windows * max(WINDOW_SECONDS, LEAST_STEPS * step)
+    return start + warm + windows * window_seconds(step)
+
+
+def window_seconds(step: float) -> float:
+    """What a window takes with steps of so many seconds."""
+    return max(WINDOW_SECONDS, LEAST_STEPS * step)
 
 
 def grid_seconds(host: Host, windows: int = 5) -> float:

@@ -151,6 +151,25 @@ def test_slow_trials_leave_time_for_a_look_at_workers(tmp_path: Path) -> None:
     assert machine.now <= 1.1 * 120.0
 
 
+class TellsSamples(Machine):
+    """A machine whose trials last as long as their windows, 4 s each, and tell how many samples these held."""
+
+    def __call__(self, config: Config, part: Part = "loop", windows: int = 3) -> Measurement:
+        """One trial."""
+        self.seconds_per_trial = 4.0 * windows
+        measured = super().__call__(config, part, windows)
+        samples = 4.0 * sum(measured.samples_per_second)
+        return replace(measured, notes={**measured.notes, "samples": samples})
+
+
+def test_no_more_time_is_kept_for_the_comparison_than_its_short_trials_take(tmp_path: Path) -> None:
+    """Four configurations in three rounds of one window take 48 s; of three windows they would take all there is."""
+    result, _, _ = search(TellsSamples(cpu=5e-3, blocked=5e-3, cpus=16.0), tmp_path, budget_seconds=150.0, patience=99)
+    searched = [t for t in result.trials if not t.origin.startswith("final")]
+    assert 12 * len(searched) > 150 * (1 - 0.35) - 12
+    assert any(t.origin == "final 3" for t in result.trials)
+
+
 class LargerSteps(Machine):
     """A machine whose step gains 2 % with each doubling of the micro-batch."""
 
