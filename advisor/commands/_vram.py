@@ -15,6 +15,7 @@ from advisor.tuning.batching import batching
 from advisor.tuning.trial import TrialRequest, estimate_peaks
 from advisor.tuning.vram import ASSUMED_CONTEXT_BYTES, Vram, estimated_vram, limit_bytes, unknown_vram
 
+AS_IT_IS = "; that is the job's own step: in the autocast of --amp it takes another amount"
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
 
@@ -58,4 +59,5 @@ def estimate(
         known = ask(replace(job.request(config), sizes=cut.choices))
     except WorkloadError as error:
         return unknown_vram(limit, str(error))
-    return estimated_vram(known, limit, cut.choices, cut.today)
+    estimated = estimated_vram(known, limit, cut.choices, cut.today)
+    return estimated if asked.amp is None else replace(estimated, says=estimated.says + AS_IT_IS)

@@ -81,6 +81,14 @@ def test_what_is_estimated_not_to_fit_is_left_out() -> None:
     assert told.left_out == (32, 64)
 
 
+def test_an_estimate_says_that_it_is_not_of_autocast() -> None:
+    told = estimate(JOB, NO_GPU, replace(ASKED, amp="bfloat16"), 2 * GIB, answer(GIB // 32))
+    plain = estimate(JOB, NO_GPU, ASKED, 2 * GIB, answer(GIB // 32))
+    assert told is not None
+    assert plain is not None
+    assert told.says == f"{plain.says}; that is the job's own step: in the autocast of --amp it takes another amount"
+
+
 @pytest.mark.parametrize("has_step", [True, False])
 def test_what_cannot_be_estimated_is_said_in_one_sentence(has_step: bool) -> None:
     def refuse(request: TrialRequest) -> dict[int, int]:
