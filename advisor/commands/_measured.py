@@ -188,6 +188,8 @@ def _text(part: Part) -> str | None:
 def _announced(limits: Limits) -> str:
     if limits.exhaustive:
         return "measuring every point that can work, however long it takes; Ctrl-C keeps what was measured"
+    if limits.diagnose_only:
+        return "measuring the job as it is; Ctrl-C keeps what was measured, the same command resumes"
     return (
         f"measuring for at most {duration_text(limits.budget_seconds)}, and a tenth more if a comparison needs it; "
         "Ctrl-C keeps what was measured, the same command resumes"

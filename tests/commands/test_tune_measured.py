@@ -128,6 +128,7 @@ def test_each_fresh_diagnosis_measures_again_and_a_search_goes_on_from_it(tmp_pa
         searched(tmp_path, asked, stream)
     assert ["kept from an earlier run" in stream.getvalue() for stream in streams] == [False, False, True]
     assert "trials used again from an earlier run: 1\n" in streams[2].getvalue()
+    assert ["if a comparison needs it" in stream.getvalue() for stream in streams] == [False, False, True]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
