@@ -88,6 +88,15 @@ def describe(wanted: Wanted) -> Described:
     return described(describe_workload(replace(request, seconds=max(request.seconds, 120.0))))
 
 
+def refuse_a_second_step(step_time: float | None, described: Described) -> None:
+    """Raises InputError where a time would stand for a step that can be measured."""
+    if step_time is not None and described.declared.has_step:
+        raise InputError(
+            f"--step-time: {printable(described.title)} has a training step of its own, which is measured; "
+            "leave --step-time out"
+        )
+
+
 def described(told: WorkloadDescription) -> Described:
     """The description as the search needs it."""
     declared = Declared(

@@ -28,7 +28,7 @@ from advisor.commands._rules import evaluated
 from advisor.commands._snapshot import derive, probe_host
 from advisor.commands._vram import estimate, room_for_a_step, vram_option
 from advisor.commands._waivers import after_waivers, read_waivers, waivers_option
-from advisor.commands._workload import Wanted, describe, runner, wanted
+from advisor.commands._workload import Wanted, describe, refuse_a_second_step, runner, wanted
 from advisor.derived.budget import Budget
 from advisor.errors import InputError
 from advisor.host.captured import open_root
@@ -121,7 +121,7 @@ class Options:
     metavar="N",
     help=(f"Most trials before the final comparison (default {DEFAULT_TRIALS})."),
 )
-@click.option("--step-time", type=StepTime(), help="Time that the job trains on one batch: 12ms, 0.5s.")
+@click.option("--step-time", type=StepTime(), help="Time to stand for a training step that W lacks: 12ms, 0.5s.")
 @amp_option
 @click.option("--python", metavar="PATH", help="Interpreter for the trials, if not this one.")
 @vram_option
@@ -163,6 +163,7 @@ def tune(options: Options) -> int:
         job = wanted(options.workload, options.data, options.python, options.step_time, options.budget, cache)
         described = describe(job)
         refuse_without_a_step(options.amp, described)
+        refuse_a_second_step(options.step_time, described)
         snapshot, defects = probe_host(host, sample=options.sample, given=options.given)
         if not options.allow_busy:
             refuse_foreign_gpu_work(snapshot)

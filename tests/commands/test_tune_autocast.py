@@ -88,6 +88,11 @@ def test_what_cannot_be_measured_is_one_sentence_and_exit_2(
     assert not (tmp_path / "OUT").exists()
 
 
+def test_a_time_beside_a_step_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tune("faster", tmp_path / "OUT", "--step-time", "5ms") == 2
+    assert "has a training step of its own, which is measured; leave --step-time out" in capsys.readouterr().err
+
+
 def searched(
     folder: Path, faster: float, cpus: float = 16.0, accelerators: int = 0, diagnose_only: bool = False
 ) -> Record:

@@ -1,6 +1,7 @@
 """The parts of ``advisor tune`` that need no trial: options, the cache folder, the busy check, what is shown."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -14,14 +15,17 @@ from advisor.commands._busy import (
     wait_until_quiet,
 )
 from advisor.commands._cache import cache_folder
+from advisor.commands._measured import Described
 from advisor.commands._options import Duration, StepTime, duration_text
 from advisor.commands._progress import shown
-from advisor.errors import BusyError
+from advisor.commands._workload import refuse_a_second_step
+from advisor.errors import BusyError, InputError
 from advisor.host.captured import open_root
 from advisor.model.snapshot import Snapshot, Source
 from advisor.model.trial import Config, Measurement, Trial
 from advisor.probes._gpu_models import GpuDevice
 from advisor.probes.gpu import Gpu
+from advisor.tuning.batching import Declared
 from advisor.tuning.progress import Ended, Said, Started
 
 
@@ -44,6 +48,15 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 @pytest.mark.parametrize(("text", "seconds"), [("12ms", 0.012), ("0.5s", 0.5), ("2", 2.0)])
 def test_a_step_time_may_be_in_milliseconds(text: str, seconds: float) -> None:
     assert StepTime().convert(text, None, None) == pytest.approx(seconds)
+
+
+def test_no_time_stands_for_a_step_that_can_be_measured() -> None:
+    """It would be told as one of the conditions and change nothing."""
+    stepped = Described("train.py:factory", Declared(has_step=True), 0, {})
+    with pytest.raises(InputError, match=r"--step-time: train\.py:factory has a training step of its own"):
+        refuse_a_second_step(0.5, stepped)
+    refuse_a_second_step(None, stepped)
+    refuse_a_second_step(0.5, replace(stepped, declared=Declared()))
 
 
 @pytest.mark.parametrize(
