@@ -24,7 +24,7 @@ class MountUnit(Facts):
     source: str | None = None
     remote: Annotated[str | None, Private(), "server and path of a network file system"] = None
     options: Annotated[dict[str, str] | None, "flags have an empty value; credentials left out"] = None
-    masked: Annotated[bool, "turned off: a link to /dev/null or an empty file"] = False
+    masked: Annotated[bool | None, "turned off: a link to /dev/null or an empty file"] = None
 
 
 def read_units(host: Host) -> tuple[MountUnit, ...] | None:
@@ -65,6 +65,7 @@ def _unit(host: Host, name: str, path: str) -> MountUnit | None:
         source=None if far else source,
         remote=source if far else None,
         options=kept_options(word.strip() for word in told.get("Options", "").split(",")),
+        masked=False,
     )
 
 

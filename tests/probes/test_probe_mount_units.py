@@ -30,7 +30,14 @@ def test_units_are_read_in_their_precedence(tmp_path: Path) -> None:
     data, off, _ = units
     assert (data.remote, data.source, data.options) == ("filer.example:/export", None, {"ro": "", "nconnect": "8"})
     assert data.origin == f"{ETC}/data.mount"
-    assert off.masked
+    assert (data.masked, off.masked) == (False, True)
+
+
+def test_of_a_unit_that_cannot_be_read_nothing_is_told(tmp_path: Path) -> None:
+    """A folder in its place: there is something, and no text of it."""
+    units = read(write_tree(tmp_path, {f"{ETC}/data.mount/": ""})).units
+    assert units is not None
+    assert [(unit.name, unit.masked, unit.point) for unit in units] == [("data.mount", None, None)]
 
 
 def test_a_unit_that_leads_to_dev_null_is_masked(tmp_path: Path) -> None:
