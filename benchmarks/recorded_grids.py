@@ -136,9 +136,12 @@ class Replay:
         if not rates:
             self.now += found.seconds
             return found.measurement
-        measured = float(found.measurement.notes["samples"]) / (rate(found.measurement) or math.inf)
-        self.now += max(found.seconds - measured * (1 - windows / len(rates)), 0.1 * found.seconds)
-        return replace(found.measurement, samples_per_second=tuple(self.dice.choice(rates) for _ in range(windows)))
+        samples, share = float(found.measurement.notes["samples"]), windows / len(rates)
+        measured = samples / (rate(found.measurement) or math.inf)
+        self.now += max(found.seconds - measured * (1 - share), 0.1 * found.seconds)
+        drawn = tuple(self.dice.choice(rates) for _ in range(windows))
+        notes = {**found.measurement.notes, "samples": round(samples * share)}
+        return replace(found.measurement, samples_per_second=drawn, notes=notes)
 
 
 def nearest(recorded: Sequence[Recorded], wanted: Config) -> Recorded | None:

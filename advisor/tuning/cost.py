@@ -12,6 +12,9 @@ FORKED_WORKER_BYTES = 32 * 1024 * 1024
 """A forked worker keeps 10-15 MiB of its own; twice that leaves room for what the data set touches."""
 STARTED_WORKER_BYTES = 256 * 1024 * 1024
 """One that is not forked has imported torch and the data set's modules for itself."""
+MOST_HAND_OVER_SECONDS = 2e-3
+"""Of a worker for a batch: 0.3 to 0.8 ms were seen on two CPUs."""
+COPIED_BYTES_PER_SECOND = 5e9
 TENSORS_PER_BATCH = 4
 """Assumed when a trial does not tell: inputs, targets, and two more."""
 
@@ -29,8 +32,14 @@ class Cost:
     """Time of the training step alone, for each sample of a batch; ``None`` when the loader is measured alone."""
     fixed_step_seconds: float = 0.0
     """Time of a training step whatever its batch."""
-    loop_seconds_per_sample: float | None = None
-    """CPU time of the training process to take a sample from a worker."""
+    loop_seconds_per_sample: float = 0.0
+    """CPU time of the training process for each sample of a batch that it takes from a worker..."""
+    loop_seconds: float = 0.0
+    """...and whatever the batch."""
+    hand_over_seconds: float = 0.0
+    """CPU time of a worker for each batch beside its samples."""
+    alone_seconds: float | None = None
+    """Time of a sample without workers, computing and waiting; ``None``: no trial without workers has told."""
     worker_bytes: int = FORKED_WORKER_BYTES
     tensors_per_batch: int = TENSORS_PER_BATCH
     peaks: Peaks = field(default_factory=Peaks)
@@ -55,13 +64,19 @@ def learn(trials: Sequence[Trial], amp: AutocastType | None = None) -> Cost:
     """
     good = sorted((t for t in trials if t.measurement.outcome == "ok"), key=lambda t: _trust(t))
     fixed, per_sample = _step_line([t for t in good if t.config.amp == amp])
+    with_workers, alone = [t for t in good if t.config.num_workers], [t for t in good if not t.config.num_workers]
+    cpu, handing_over = _with_and_without(with_workers, alone)
+    loop, loop_per_sample = _loop_line(with_workers)
     return Cost(
-        cpu_seconds=_first(good, "cpu_seconds_per_sample"),
+        cpu_seconds=cpu,
         blocked_seconds=_first(good, "blocked_seconds_per_sample"),
         batch_bytes_per_sample=_bytes_per_sample(good),
         step_seconds_per_sample=per_sample,
         fixed_step_seconds=fixed,
-        loop_seconds_per_sample=_first([t for t in good if t.config.num_workers], "loop_cpu_seconds_per_sample"),
+        loop_seconds_per_sample=loop_per_sample,
+        loop_seconds=loop,
+        hand_over_seconds=handing_over,
+        alone_seconds=_both(_first(alone, "cpu_seconds_per_sample"), _first(alone, "blocked_seconds_per_sample")),
         tensors_per_batch=int(_first(good, "tensors_per_batch") or TENSORS_PER_BATCH),
         peaks=learn_peaks([t for t in trials if t.config.amp == amp]),
     )
@@ -86,6 +101,42 @@ def _first(trials: Sequence[Trial], note: str) -> float | None:
         if isinstance(value, int | float) and value >= 0:
             return float(value)
     return None
+
+
+def _with_and_without(with_workers: Sequence[Trial], alone: Sequence[Trial]) -> tuple[float | None, float]:
+    """CPU time of a sample, and what a worker takes for a batch beside its samples.
+
+    A worker that takes more than the loop took by itself hands batches over, for what they are many; what that cannot
+    account for is due to the samples, which take longer where several are made at once.
+    """
+    ours, bare = _first(with_workers, "cpu_seconds_per_sample"), _first(alone, "cpu_seconds_per_sample")
+    if ours is None or bare is None:
+        return (bare if ours is None else ours), 0.0
+    batch = next(t.config.batch_size or 1 for t in with_workers if "cpu_seconds_per_sample" in t.measurement.notes)
+    handing_over = min(max(ours - bare, 0.0) * batch, MOST_HAND_OVER_SECONDS)
+    return ours - handing_over / batch, handing_over
+
+
+def _loop_line(with_workers: Sequence[Trial]) -> tuple[float, float]:
+    """CPU time of the loop to take a batch, and for each of its samples.
+
+    Of one micro-batch alone it is not known which is which: copying its bytes counts as the samples' part.
+    """
+    seconds: dict[int, float] = {}
+    for trial in with_workers:
+        told, batch = _first([trial], "loop_cpu_seconds_per_sample"), trial.config.batch_size or 1
+        if told is not None:
+            seconds.setdefault(batch, told * batch)
+    if len(seconds) > 1:
+        return _line(seconds)
+    for batch, taken in seconds.items():
+        copied = min((_bytes_per_sample(with_workers) or 0.0) / COPIED_BYTES_PER_SECOND, taken / batch)
+        return taken - batch * copied, copied
+    return 0.0, 0.0
+
+
+def _both(cpu: float | None, blocked: float | None) -> float | None:
+    return None if cpu is None or blocked is None else cpu + blocked
 
 
 def _bytes_per_sample(trials: Sequence[Trial]) -> float | None:

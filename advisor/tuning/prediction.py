@@ -1,9 +1,9 @@
 """What the pipeline model expects of a configuration, so that few trials are spent on many points.
 
-One worker makes a batch in ``B (c + l)`` seconds (CPU time and waiting of a sample); ``w`` of them make ``w`` times as
-many until the CPUs are used up; the loop takes the slower of making and training, and waits now and then although
-both are as fast, the less the more batches lie ready.  The level is only as good as the probes: `Surrogate` learns by
-how much it is wrong and where.
+One worker makes a batch in ``B (c + l) + h`` seconds (CPU time and waiting of a sample, and handing over); ``w`` of
+them make ``w`` times as many until the CPUs are used up; the loop takes the slower of making and training, and waits
+now and then although both are as fast, the less the more batches lie ready.  The level is only as good as the probes:
+`Surrogate` learns by how much it is wrong and where.
 """
 
 from collections.abc import Sequence
@@ -25,11 +25,12 @@ def predicted(config: Config, cost: Cost, cpus: float) -> float | None:
         return None
     batch = config.batch_size or 1
     train = cost.step_seconds(batch)
-    make = batch * max(cost.cpu_seconds + cost.blocked_seconds, 1e-9)
+    sample = cost.cpu_seconds + cost.blocked_seconds
     if config.num_workers == 0:
-        return batch / (train + make)
-    take = max(train + batch * (cost.loop_seconds_per_sample or 0.0), 1e-9)
-    by_cpus = batch * cost.cpu_seconds / max(cpus, 1.0)
+        return 1 / max(train / batch + (sample if cost.alone_seconds is None else cost.alone_seconds), 1e-9)
+    make = max(batch * sample + cost.hand_over_seconds, 1e-9)
+    take = max(train + cost.loop_seconds + batch * cost.loop_seconds_per_sample, 1e-9)
+    by_cpus = (batch * cost.cpu_seconds + cost.hand_over_seconds) / max(cpus, 1.0)
     feed = max(make / config.num_workers, by_cpus)
     ready = EVENNESS * config.num_workers * (config.prefetch_factor or 1)
     return batch * (1 - _empty(take / feed, ready)) / take

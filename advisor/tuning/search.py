@@ -128,10 +128,18 @@ def _look(session: Session, diagnosis: Diagnosis) -> str:
     if workers_matter:
         stopped = _explore(session, (today,))
     if session.job.trained and (sizes := batches_worth_a_trial(session)):
+        _carry_over(session, sizes)
         stopped = _explore(session, (today, *sizes))
     if (len(choices) > 1 or not at_a_ceiling(session)) and session.full() is None:
         stopped = _propose(session, workers_matter)
     return stopped
+
+
+def _carry_over(session: Session, sizes: Sequence[int]) -> None:
+    """Measures what is best with today's micro-batch with the one whose step alone is fastest, too."""
+    best = session.incumbent()
+    fastest = max(sizes, key=lambda size: session.ceiling(size) or 0.0)
+    session.once(session.point(best.num_workers, best.prefetch_factor, fastest), "model")
 
 
 def _look_at_one_worker(session: Session, base: Trial | None) -> None:

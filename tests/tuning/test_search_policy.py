@@ -179,6 +179,14 @@ class LargerSteps(Machine):
         return super().seconds(config, part) / saved
 
 
+def test_what_is_best_today_is_tried_with_the_fastest_micro_batch_too(tmp_path: Path) -> None:
+    """Samples in memory that are dear to hand over: no workers are best, whatever the model says of larger batches."""
+    machine = LargerSteps(cpu=4e-6, step=2e-5, transfer=1e-4, cpus=8.0, noise=0.0)
+    search(machine, tmp_path, Declared(batch_size=8, global_batch=64, has_step=True), budget_seconds=3000)
+    other = [c for c in machine.loops() if c.batch_size != 8]
+    assert (other[0].num_workers, other[0].batch_size) == (0, 64)
+
+
 def test_small_gains_of_larger_micro_batches_add_up(tmp_path: Path) -> None:
     machine = LargerSteps(cpu=1e-5, step=2e-3, cpus=8.0, noise=0.0)
     search(machine, tmp_path, Declared(batch_size=8, global_batch=128, has_step=True), budget_seconds=3000)

@@ -99,6 +99,39 @@ def test_the_cost_is_learnt_from_the_trial_with_fewest_workers() -> None:
     assert cost.batch_bytes_per_sample == 100
 
 
+def loaded(workers: int, batch: int, cpu: float, loop: float | None = None, sample_bytes: int = 0) -> Trial:
+    """A trial that tells CPU seconds of a sample, of the worker and of the loop."""
+    notes: dict[str, float | int | str] = {"cpu_seconds_per_sample": cpu, "blocked_seconds_per_sample": 1e-3}
+    if loop is not None:
+        notes["loop_cpu_seconds_per_sample"] = loop
+    measured = Measurement("ok", samples_per_second=(1.0,), batch_bytes=batch * sample_bytes or None, notes=notes)
+    return Trial(0, Config(workers, 2 if workers else None, batch), measured)
+
+
+def test_what_a_worker_takes_beyond_the_loop_itself_is_handing_over() -> None:
+    cost = learn([loaded(0, 8, 20e-6), loaded(1, 8, 60e-6)])
+    assert cost.hand_over_seconds == pytest.approx(8 * 40e-6)
+    assert cost.cpu_seconds == pytest.approx(20e-6)
+    assert cost.alone_seconds == pytest.approx(1.02e-3)
+    at_once = predicted(Config(1, 2, 64), cost, 8.0)
+    assert at_once == pytest.approx(64 / (64 * 1.02e-3 + 8 * 40e-6), rel=0.01)
+    assert predicted(Config(0, None, 64), cost, 8.0) == pytest.approx(1 / 1.02e-3)
+
+
+def test_samples_that_are_slower_in_a_worker_are_not_all_handing_over() -> None:
+    cost = learn([loaded(0, 32, 1e-3), loaded(1, 32, 2e-3)])
+    assert cost.hand_over_seconds == pytest.approx(2e-3)
+    assert cost.cpu_seconds == pytest.approx(2e-3 - 2e-3 / 32)
+
+
+def test_the_loops_own_part_is_copied_bytes_and_a_constant_until_two_micro_batches_tell() -> None:
+    one = learn([loaded(1, 10, 1e-3, 1e-3, sample_bytes=500_000)])
+    assert one.loop_seconds_per_sample == pytest.approx(1e-4)
+    assert one.loop_seconds == pytest.approx(10 * 1e-3 - 10 * 1e-4)
+    two = learn([loaded(1, 10, 1e-3, 0.5e-3), loaded(1, 40, 1e-3, 0.2e-3)])
+    assert (two.loop_seconds, two.loop_seconds_per_sample) == pytest.approx((4e-3, 1e-4))
+
+
 def test_a_step_costs_what_kept_batches_show() -> None:
     """10 ms whatever the batch, and 1 ms for each sample."""
 
