@@ -1,7 +1,7 @@
 """advisor's search against others on real workloads: a grid is recorded once, then policies replay it.
 
     python benchmarks/tune_workloads.py record DIR [--windows 5] [--seconds 1] [--only NAME] [--points 48]
-    python benchmarks/tune_workloads.py live DIR [--runs 3]
+    python benchmarks/tune_workloads.py live DIR [--runs 3] [--budget SECONDS]
     python benchmarks/tune_workloads.py compare DIR [--runs 10]
 
 ``record`` measures at most 48 points of each workload of `loader_workloads.py`, the parts that a search looks at
@@ -17,6 +17,7 @@ are only as good as the machine was quiet: run it on one that does nothing else.
 """
 
 import argparse
+import math
 import os
 import subprocess
 import sys
@@ -66,6 +67,7 @@ def main() -> int:
     parser.add_argument("--points", type=int, default=48, help="most of a workload")
     parser.add_argument("--only", action="append", help="a workload; may be given again")
     parser.add_argument("--runs", type=int)
+    parser.add_argument("--budget", type=float, default=math.inf, help="seconds of a live run at most")
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
     names = asked.only or _names()
@@ -137,7 +139,7 @@ def _measure(name: str, path: Path, wanted: Iterable[tuple[Config, Part]], asked
 def _live(name: str, asked: argparse.Namespace) -> None:
     """The command itself, in processes of its own and with studies of its own."""
     loops, _ = read(asked.folder / f"{name}.jsonl")[1:]
-    budget = max(SMALL_SHARE * sum(r.seconds for r in loops) / 1.1, LEAST_BUDGET_SECONDS)
+    budget = max(min(SMALL_SHARE * sum(r.seconds for r in loops) / 1.1, asked.budget), LEAST_BUDGET_SECONDS)
     for run in range(asked.runs or 3):
         out = asked.folder / f"{name}.live-{run}"
         if not (out / "tuning.json").exists():
