@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from advisor.model.trial import AutocastType, Trial
 from advisor.tuning.choice import LEAST_GAIN, ratio_text
 from advisor.tuning.cost import rate
-from advisor.tuning.headroom import unpaired_ratio
 from advisor.tuning.settings import YOURS_TO_VALIDATE
+from advisor.tuning.statistics import unpaired_ratio
 
 
 @dataclass(frozen=True)

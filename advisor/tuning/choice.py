@@ -11,7 +11,7 @@ from statistics import median
 from advisor.model.trial import Config, Trial
 from advisor.tuning.cost import Cost, learn, rate
 from advisor.tuning.space import in_flight
-from advisor.tuning.statistics import Ratio, paired_ratio, spread
+from advisor.tuning.statistics import Ratio, paired_ratio, spread, unpaired_ratio
 
 LEAST_TOLERANCE = 0.015
 MOST_TOLERANCE = 0.10
@@ -20,6 +20,9 @@ LEAST_GAIN = 0.03
 """A smaller gain over the baseline is not worth a change."""
 USEFUL_INTERVAL = 4.0
 """An interval whose ends differ by a larger factor tells nothing but noise."""
+FEWEST_ROUNDS, DRIFT = 3, 0.05
+"""Fewer rounds than these have an interval that tells nothing; what was measured at other times then counts too, with
+an interval that is wider by what a node may have drifted."""
 FINAL = "final"
 """Origin of the trials of the interleaved comparison, with the number of their round: ``final 2``."""
 Preference = tuple[float, ...]
@@ -78,7 +81,7 @@ def choose(trials: Sequence[Trial], baseline: Config) -> Choice:
     if today is None:
         why = "the baseline could not be measured, so no gain can be told; " + _preferred(cheapest, best, tolerance)
         return Choice(cheapest.config, True, None, tolerance, why, candidates)
-    return _against(today, cheapest, compared, tolerance, candidates)
+    return _against(today, cheapest, compared, tolerance, candidates, _shown(cheapest, today, trials))
 
 
 def _against(
@@ -87,8 +90,8 @@ def _against(
     compared: Sequence[Candidate],
     tolerance: float,
     candidates: tuple[Candidate, ...],
+    gain: Ratio,
 ) -> Choice:
-    gain = _gain(cheapest, today)
     if len(candidates) == 1:
         why = "keep what you have: no other configuration was measured with success"
         return Choice(today.config, False, None, tolerance, why, candidates)
@@ -115,6 +118,19 @@ def _preferred(cheapest: Candidate, best: Candidate, tolerance: float) -> str:
     if cheapest is best:
         return "the fastest that was measured, and nothing cheaper comes within noise of it"
     return f"the cheapest within {tolerance:.1%} of the fastest ({best.config.key()})"
+
+
+def _shown(ours: Candidate, today: Candidate, trials: Sequence[Trial]) -> Ratio:
+    """The gain; where the comparison was cut short, from all windows that were measured, at other times too."""
+    paired, common = _gain(ours, today), set(ours.rounds) & set(today.rounds)
+    if not 0 < len(common) < FEWEST_ROUNDS or paired.excludes_one():
+        return paired
+    windows = [[r for t in trials if t.config == c.config for r in t.measurement.samples_per_second]
+               for c in (ours, today)]  # fmt: skip
+    ratio = unpaired_ratio(*windows)
+    if ratio.low is None or ratio.high is None:
+        return paired
+    return Ratio(ratio.value, ratio.low / (1 + DRIFT), ratio.high * (1 + DRIFT), len(common))
 
 
 def _gain(ours: Candidate, today: Candidate) -> Ratio:

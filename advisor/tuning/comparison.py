@@ -8,7 +8,7 @@ from advisor.model.trial import Config
 from advisor.tuning.choice import FINAL, LEAST_GAIN, choose, round_of
 from advisor.tuning.cost import rate
 from advisor.tuning.progress import Said
-from advisor.tuning.session import FINAL_WINDOWS, FINALISTS, LEAST_ROUNDS, Session
+from advisor.tuning.session import FINAL_WINDOWS, FINALISTS, LEAST_ROUNDS, NEAR, Session
 
 ROUNDS, MOST_ROUNDS = 5, 12
 """Of the comparison; and of one that five rounds leave open."""
@@ -18,8 +18,8 @@ DISTURBED, MOST_REPEATS = 0.88, 2
 """Of a configuration's own median: a run below it is repeated, so often at most."""
 OVERDRAFT_SHARE = 0.1
 """Of the budget: what it may be overdrawn by to complete the least comparison."""
-CHEAP, NEAR = 0.98, 0.93
-"""Of the fastest: what the cheapest must come near, and what slower ones cannot win by noise."""
+CHEAP = 0.98
+"""Of the fastest: what the cheapest must come near."""
 
 
 def compare(session: Session) -> None:

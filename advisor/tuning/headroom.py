@@ -7,12 +7,11 @@ with the copy to the accelerator, and the loader without a step. Pure.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import mean, variance
 from typing import Literal
 
 from advisor.model.trial import Part, Trial
 from advisor.tuning.cost import rate
-from advisor.tuning.statistics import T_975, Ratio
+from advisor.tuning.statistics import Ratio, unpaired_ratio
 
 LEAST_WAIT = 0.03
 """A loop that could be faster by less than this share gains nothing from a better loader."""
@@ -66,21 +65,6 @@ def enough(diagnosis: Diagnosis, baseline: Trial | None) -> bool:
     if diagnosis.most is None:
         return share is not None and share < LEAST_WAIT and diagnosis.verdict == "compute"
     return 1 - 1 / diagnosis.most.value < LEAST_WAIT and (share is None or share < 2 * LEAST_WAIT)
-
-
-def unpaired_ratio(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
-    """The ratio of two speeds from windows that were not measured in turn, with its 95 % interval (Welch)."""
-    logs = [[math.log(value) for value in values] for values in (ours, theirs)]
-    middle = mean(logs[0]) - mean(logs[1])
-    fewest = min(map(len, logs))
-    if fewest < 2:
-        return Ratio(math.exp(middle), None, None, fewest)
-    parts = [variance(values) / len(values) for values in logs]
-    total = sum(parts)
-    spreads = sum(part**2 / (len(values) - 1) for part, values in zip(parts, logs, strict=True))
-    freedom = total**2 / spreads if spreads > 0 else float(fewest - 1)
-    half = T_975[min(max(int(freedom), 1), len(T_975)) - 1] * math.sqrt(total)
-    return Ratio(math.exp(middle), math.exp(middle - half), math.exp(middle + half), fewest)
 
 
 def _gain(most: Ratio) -> str:

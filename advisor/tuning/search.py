@@ -23,6 +23,8 @@ WORTH = 0.005
 """A point that promises less than this is not measured."""
 GAIN = 0.02
 """A trial that is better by less than this does not renew the patience."""
+TODAYS_SHARE, HURRIED = 0.25, 2
+"""Of the budget: past it so many trials without a gain are enough of today's micro-batch, if there are others."""
 MOST_CHEAPER = 3
 """Cheaper points that are tried once nothing faster is in sight."""
 MOST_REFUSED = 50
@@ -126,7 +128,8 @@ def _look(session: Session, diagnosis: Diagnosis) -> str:
         return _search_blindly(session)
     stopped = f"there is less than {LEAST_WAIT:.0%} to be gained from a better loader"
     if workers_matter:
-        stopped = _explore(session, (today,))
+        # Another micro-batch may bring far more than the last few per cent of today's.
+        stopped = _explore(session, (today,), hurried=len(choices) > 1 and session.job.trained)
     if session.job.trained and (sizes := batches_worth_a_trial(session)):
         _carry_over(session, sizes)
         stopped = _explore(session, (today, *sizes))
@@ -161,10 +164,15 @@ def _search_blindly(session: Session) -> str:
     return _propose(session, True)
 
 
-def _explore(session: Session, batches: Sequence[int]) -> str:
-    """Measures what promises most after all that is known, until nothing promises enough; then what is cheaper."""
+def _explore(session: Session, batches: Sequence[int], hurried: bool = False) -> str:
+    """Measures what promises most after all that is known, until nothing promises enough; then what is cheaper.
+
+    ``hurried``: with less patience once its share of the budget is used up.
+    """
     cheaper, without_gain = 0, 0
     while (stop := session.full() or session.broken(1)) is None:
+        if hurried and without_gain >= HURRIED and session.left() < (1 - TODAYS_SHARE) * session.limits.budget_seconds:
+            return _satisfied(without_gain, HURRIED)
         config, promised = most_promising(session, batches)
         if cheaper or promised < WORTH or without_gain >= session.limits.patience:
             config = cheaper_one(session, batches) if cheaper < MOST_CHEAPER else None

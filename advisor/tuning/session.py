@@ -20,10 +20,10 @@ from advisor.tuning.study import Study
 from advisor.tuning.surrogate import Surrogate
 from advisor.tuning.vram import with_room
 
-COMPARISON_SHARE, MOST_COMPARISON_SHARE = 0.35, 0.55
+COMPARISON_SHARE, MOST_COMPARISON_SHARE = 0.3, 0.55
 """Of the budget: what the interleaved comparison is to get, and what it may get where trials are slow."""
-FINALISTS = 3
-"""Beside the baseline, if time allows."""
+FINALISTS, NEAR = 3, 0.93
+"""Beside the baseline, if time allows; of the fastest: what slower ones cannot win by noise."""
 MOST_FAILURES = 3
 """A workload that failed in this many trials, and never ran, is not tried further."""
 LEAST_ROUNDS = 3
@@ -85,7 +85,9 @@ class Session:
     parts: list[Trial] = field(default_factory=list)
     """Of a part of it."""
     durations: list[float] = field(default_factory=list)
-    """Seconds that the trials that ran well would take with the windows of the comparison."""
+    """Seconds that the trials that ran well would take with the windows of the comparison..."""
+    whole_durations: list[float] = field(default_factory=list)
+    """...and that they took."""
     spent: float = 0.0
     """Seconds of earlier runs of this search."""
     started: float = 0.0
@@ -190,16 +192,27 @@ class Session:
         """Why no further trial of the search may begin, if so."""
         if len(self.trials) >= self.limits.max_trials:
             return f"no more than {count_text(self.limits.max_trials, 'trial')} may be run (--max-trials)"
-        if not self.limits.exhaustive and self.left() < self.reserve():
+        if not self.limits.exhaustive and self.left() - self._next() < self.reserve():
             return "the search's share of the budget is used up"
         return None
 
     def reserve(self) -> float:
         """Seconds that the comparison needs; less as long as there is hardly anything to compare."""
         budget = self.limits.budget_seconds
-        least = LEAST_ROUNDS * (1 + FINALISTS) * self.typical()
+        least = LEAST_ROUNDS * (1 + self._finalists()) * self.typical()
         wanted = min(max(COMPARISON_SHARE * budget, least), MOST_COMPARISON_SHARE * budget)
         return min(wanted, SHORT_ROUNDS * 2 * self.typical()) if len(self.trials) < LEAST_LOOPS else wanted
+
+    def _next(self) -> float:
+        """Seconds that the next trial of the search may take, as those before it did."""
+        return median(self.whole_durations) if self.whole_durations else 0.0
+
+    def _finalists(self) -> int:
+        """How many there would be now, beside the baseline, and one that may yet be found."""
+        speeds = self.speeds()
+        best = max(speeds.values(), default=0.0)
+        near = sum(speed >= NEAR * best for config, speed in speeds.items() if config != self.job.baseline)
+        return min(near + 1, FINALISTS)
 
     def typical(self) -> float:
         """Seconds that a trial of the comparison takes, which has fewer windows than others."""
@@ -274,6 +287,7 @@ class Session:
     def _note(self, trial: Trial, seconds: float) -> None:
         if trial.part == "loop" and rate(trial.measurement) is not None:
             self.durations.append(seconds - _not_in_a_round(trial.measurement))
+            self.whole_durations.append(seconds)
 
     def once(self, config: Config, origin: str) -> None:
         """Measures ``config`` unless it was, cannot work, or nothing more may begin."""

@@ -7,7 +7,7 @@ between runs that were interleaved (A B C A B C): each round gives one ratio, dr
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import mean, median, stdev
+from statistics import mean, median, stdev, variance
 
 MAD_TO_SIGMA = 1.4826
 """A normal distribution's standard deviation over its median absolute deviation."""
@@ -52,3 +52,18 @@ def paired_ratio(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
         return Ratio(math.exp(middle), None, None, len(logs))
     half = T_975[min(len(logs) - 1, len(T_975)) - 1] * stdev(logs) / math.sqrt(len(logs))
     return Ratio(math.exp(middle), math.exp(middle - half), math.exp(middle + half), len(logs))
+
+
+def unpaired_ratio(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
+    """The ratio of two speeds from windows that were not measured in turn, with its 95 % interval (Welch)."""
+    logs = [[math.log(value) for value in values] for values in (ours, theirs)]
+    middle = mean(logs[0]) - mean(logs[1])
+    fewest = min(map(len, logs))
+    if fewest < 2:
+        return Ratio(math.exp(middle), None, None, fewest)
+    parts = [variance(values) / len(values) for values in logs]
+    total = sum(parts)
+    spreads = sum(part**2 / (len(values) - 1) for part, values in zip(parts, logs, strict=True))
+    freedom = total**2 / spreads if spreads > 0 else float(fewest - 1)
+    half = T_975[min(max(int(freedom), 1), len(T_975)) - 1] * math.sqrt(total)
+    return Ratio(math.exp(middle), math.exp(middle - half), math.exp(middle + half), fewest)

@@ -133,6 +133,19 @@ def test_rounds_narrow_what_counts_as_the_same() -> None:
     assert (few.config, many.config) == (BASE, config(4))
 
 
+def test_what_was_measured_before_a_comparison_that_was_cut_short_counts_too() -> None:
+    """One round has no interval; six windows of each that differ threefold have one."""
+    searched = [trial(BASE, 100, jitter=0.05), trial(config(4), 300, jitter=0.05)]
+    once = [*rounds(BASE, [100]), *rounds(config(4), [300])]
+    choice = choose([*searched, *once], BASE)
+    assert (choice.config, choice.changes) == (config(4), True)
+    assert choice.gain is not None
+    assert choice.gain.low is not None
+    assert choice.gain.low < 3 / 1.05
+    few = [trial(BASE, 100, jitter=0.05), trial(config(4), 104, jitter=0.01)]
+    assert not choose([*few, *rounds(BASE, [100]), *rounds(config(4), [104])], BASE).changes
+
+
 def test_noise_excuses_no_more_than_a_tenth() -> None:
     assert choose([trial(BASE, 100, jitter=0.5), trial(config(4), 130, jitter=0.5)], BASE).tolerance == 0.10
 

@@ -3,7 +3,8 @@
 import pytest
 
 from advisor.model.trial import Config, Measurement, Part, Trial
-from advisor.tuning.headroom import diagnose, enough, unpaired_ratio
+from advisor.tuning.headroom import diagnose, enough
+from advisor.tuning.statistics import unpaired_ratio
 
 ALONE, WORKERS = Config(0, None, 32), Config(4, 2, 32)
 CPU, WAITS = (
