@@ -28,8 +28,9 @@ MOST_FAILURES = 3
 """A workload that failed in this many trials, and never ran, is not tried further."""
 LEAST_ROUNDS = 3
 """Of the comparison."""
-LEAST_LOOPS, SHORT_ROUNDS = 4, 2
-"""Trials of the loop that are run for as long as the baseline and one other can still be compared in so many rounds."""
+LEAST_LOOPS, LEAST_SHARE = 4, 0.15
+"""Trials of the loop that are run for as long as the baseline and one other can be measured once more; the first beside
+the baseline for as long as so much of the budget is left."""
 
 Run = Callable[[Config, Part, int], Measurement]
 """Measures a part of the job with a configuration, in so many windows."""
@@ -192,20 +193,23 @@ class Session:
         """Why no further trial of the search may begin, if so."""
         if len(self.trials) >= self.limits.max_trials:
             return f"no more than {count_text(self.limits.max_trials, 'trial')} may be run (--max-trials)"
-        if not self.limits.exhaustive and self.left() - self._next() < self.reserve():
+        if not self.limits.exhaustive and self.left() < self._kept():
             return "the search's share of the budget is used up"
         return None
 
+    def _kept(self) -> float:
+        """Seconds that no further trial may begin with: few as long as there is hardly anything to compare."""
+        if len(self.trials) < 2:
+            return LEAST_SHARE * self.limits.budget_seconds
+        if len(self.trials) < LEAST_LOOPS:
+            return min(self.reserve(), 2 * self.typical())
+        return self.reserve() + min(self.whole_durations, default=0.0)
+
     def reserve(self) -> float:
-        """Seconds that the comparison needs; less as long as there is hardly anything to compare."""
+        """Seconds that the comparison needs."""
         budget = self.limits.budget_seconds
         least = LEAST_ROUNDS * (1 + self._finalists()) * self.typical()
-        wanted = min(max(COMPARISON_SHARE * budget, least), MOST_COMPARISON_SHARE * budget)
-        return min(wanted, SHORT_ROUNDS * 2 * self.typical()) if len(self.trials) < LEAST_LOOPS else wanted
-
-    def _next(self) -> float:
-        """Seconds that the next trial of the search may take, as those before it did."""
-        return median(self.whole_durations) if self.whole_durations else 0.0
+        return min(max(COMPARISON_SHARE * budget, least), MOST_COMPARISON_SHARE * budget)
 
     def _finalists(self) -> int:
         """How many there would be now, beside the baseline, and one that may yet be found."""

@@ -151,6 +151,23 @@ def test_slow_trials_leave_time_for_a_look_at_workers(tmp_path: Path) -> None:
     assert machine.now <= 1.1 * 120.0
 
 
+class SlowBaseline(Machine):
+    """A machine whose trials last as long as 20 steps of their windows do, and on which workers are far faster."""
+
+    def __call__(self, config: Config, part: Part = "loop", windows: int = 3) -> Measurement:
+        """One trial."""
+        self.seconds_per_trial = 2.0 + windows * 20 * 16 * self.seconds(config, part)
+        return super().__call__(config, part, windows)
+
+
+def test_a_baseline_that_takes_a_third_of_the_budget_leaves_time_for_another_point(tmp_path: Path) -> None:
+    machine = SlowBaseline(cpu=1e-5, blocked=2e-2, step=1e-3, cpus=4.0)
+    _, choice, base = search(machine, tmp_path, Declared(batch_size=16, has_step=True), budget_seconds=60.0)
+    assert choice.config is not None
+    assert choice.config != base
+    assert choice.changes
+
+
 class TellsSamples(Machine):
     """A machine whose trials last as long as their windows, 4 s each, and tell how many samples these held."""
 
