@@ -10,7 +10,8 @@ included, each as a trial of its own; what DIR holds already is not measured aga
 measured like a point of the grid, if it is none. ``compare`` replays: a trial of a policy draws windows of the recorded
 point, with replacement, and takes the time that the recorded trial took for so many windows. Reported are the share of
 the best point's median, measuring time, trials, agreement, and predicted against measured step times. Recorded windows
-are only as good as the machine was quiet: run it on one that does nothing else. ``large_batches`` is meant for a small
+are only as good as the machine was quiet: run it on one that does nothing else. ``recorded/two-cores`` holds grids of a
+virtual machine with two CPUs, to be replayed anywhere. ``large_batches`` is meant for a small
 /dev/shm, which root can give it alone:
 
     unshare -m sh -c 'mount -t tmpfs -o size=256m tmpfs /dev/shm && exec python benchmarks/tune_workloads.py ...'
