@@ -127,6 +127,8 @@ def _look(session: Session, diagnosis: Diagnosis) -> str:
     if session.surrogate() is None:
         return _search_blindly(session)
     stopped = f"there is less than {LEAST_WAIT:.0%} to be gained from a better loader"
+    if diagnosis.verdict == "interference":
+        session.once(session.point(0, None, today), "model")  # a loop that workers are in the way of
     if workers_matter:
         # Another micro-batch may bring far more than the last few per cent of today's.
         stopped = _explore(session, (today,), hurried=len(choices) > 1 and session.job.trained)

@@ -168,6 +168,26 @@ def test_a_baseline_that_takes_a_third_of_the_budget_leaves_time_for_another_poi
     assert choice.changes
 
 
+class InTheWay(Machine):
+    """A machine whose loader is fast as long as no step runs beside it."""
+
+    def seconds(self, config: Config, part: Part = "loop") -> float:
+        """Seconds per sample."""
+        return 5e-6 if part == "loader" else super().seconds(config, part)
+
+
+def test_where_workers_are_in_the_way_the_loop_is_tried_without_them_first(tmp_path: Path) -> None:
+    """The loader alone is ten times as fast as the step, and yet the loop waits."""
+    machine = InTheWay(cpu=1e-6, step=5e-5, transfer=2e-4, cpus=8.0)
+    declared = Declared(num_workers=2, batch_size=16, has_step=True)
+    result, choice, _ = search(machine, tmp_path, declared)
+    assert result.diagnosis is not None
+    assert result.diagnosis.verdict == "interference"
+    assert machine.loops()[1].num_workers == 0
+    assert choice.config is not None
+    assert choice.config.num_workers == 0
+
+
 class TellsSamples(Machine):
     """A machine whose trials last as long as their windows, 4 s each, and tell how many samples these held."""
 
