@@ -14,6 +14,7 @@ from advisor.tuning.comparison import compare
 from advisor.tuning.cost import rate
 from advisor.tuning.exploring import at_a_ceiling, batches_worth_a_trial, cheaper_one, most_promising
 from advisor.tuning.headroom import LEAST_WAIT, Diagnosis, diagnose, enough
+from advisor.tuning.prediction import predicted
 from advisor.tuning.progress import Listen, Said, ignore
 from advisor.tuning.session import Job, Limits, Run, Session
 from advisor.tuning.starting import OTHERS
@@ -25,6 +26,8 @@ GAIN = 0.02
 """A trial that is better by less than this does not renew the patience."""
 TODAYS_SHARE, HURRIED = 0.25, 2
 """Of the budget: past it so many trials without a gain are enough of today's micro-batch, if there are others."""
+WITHOUT_WORKERS = 0.6
+"""Of the fastest loop so far: a loop without workers that is expected to be slower is not looked at for that alone."""
 MOST_CHEAPER = 3
 """Cheaper points that are tried once nothing faster is in sight."""
 MOST_REFUSED = 50
@@ -127,8 +130,7 @@ def _look(session: Session, diagnosis: Diagnosis) -> str:
     if session.surrogate() is None:
         return _search_blindly(session)
     stopped = f"there is less than {LEAST_WAIT:.0%} to be gained from a better loader"
-    if diagnosis.verdict == "interference":
-        session.once(session.point(0, None, today), "model")  # a loop that workers are in the way of
+    _look_without_workers(session)
     if workers_matter:
         # Another micro-batch may bring far more than the last few per cent of today's.
         stopped = _explore(session, (today,), hurried=len(choices) > 1 and session.job.trained)
@@ -154,6 +156,17 @@ def _look_at_one_worker(session: Session, base: Trial | None) -> None:
         session.once(session.point(0, None, today), "probe")  # tells a job that fails from workers that fail
     for _ in (session.job.start_method, *OTHERS):
         session.part("loader", session.point(1, 2, today))
+
+
+def _look_without_workers(session: Session) -> None:
+    """Measures today's micro-batch without workers, unless that is hopeless.
+
+    What workers cost a loop, handing batches over and in its way, is seen in no trial that has them.
+    """
+    alone = session.point(0, None, session.job.batching.today)
+    promised = predicted(alone, session.cost(), session.job.resources.cpus or 1.0) or 0.0
+    if promised >= WITHOUT_WORKERS * max(session.speeds().values(), default=0.0):
+        session.once(alone, "model")
 
 
 def _search_blindly(session: Session) -> str:

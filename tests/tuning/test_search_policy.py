@@ -1,7 +1,7 @@
 """The course of a search on simulated machines: real policy and journal, an analytic model for the trials."""
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
@@ -168,24 +168,42 @@ def test_a_baseline_that_takes_a_third_of_the_budget_leaves_time_for_another_poi
     assert choice.changes
 
 
+@dataclass
 class InTheWay(Machine):
-    """A machine whose loader is fast as long as no step runs beside it."""
+    """A machine whose loader is so fast, ``alone`` seconds per sample, as long as no step runs beside it."""
+
+    alone: float = 5e-6
 
     def seconds(self, config: Config, part: Part = "loop") -> float:
         """Seconds per sample."""
-        return 5e-6 if part == "loader" else super().seconds(config, part)
+        return self.alone if part == "loader" else super().seconds(config, part)
 
 
-def test_where_workers_are_in_the_way_the_loop_is_tried_without_them_first(tmp_path: Path) -> None:
-    """The loader alone is ten times as fast as the step, and yet the loop waits."""
-    machine = InTheWay(cpu=1e-6, step=5e-5, transfer=2e-4, cpus=8.0)
+@pytest.mark.parametrize(
+    ("alone", "verdict"),
+    [
+        pytest.param(5e-6, "interference", id="the loader alone is ten times as fast as the step"),
+        pytest.param(5e-5, "CPU preprocessing", id="it is as fast as the step"),
+    ],
+)
+def test_where_workers_are_in_the_way_the_loop_is_tried_without_them_first(
+    tmp_path: Path, alone: float, verdict: str
+) -> None:
+    machine = InTheWay(cpu=1e-6, step=5e-5, transfer=2e-4, cpus=8.0, alone=alone)
     declared = Declared(num_workers=2, batch_size=16, has_step=True)
     result, choice, _ = search(machine, tmp_path, declared)
     assert result.diagnosis is not None
-    assert result.diagnosis.verdict == "interference"
+    assert result.diagnosis.verdict == verdict
     assert machine.loops()[1].num_workers == 0
     assert choice.config is not None
     assert choice.config.num_workers == 0
+
+
+def test_a_loop_without_workers_that_is_hopeless_is_not_tried_first(tmp_path: Path) -> None:
+    machine = Machine(cpu=1e-3, step=5e-5, cpus=8.0)
+    _, _, base = search(machine, tmp_path, Declared(num_workers=2, batch_size=16, has_step=True))
+    assert base.num_workers == 2
+    assert machine.loops()[1].num_workers > 2
 
 
 class TellsSamples(Machine):
