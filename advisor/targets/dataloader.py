@@ -79,9 +79,9 @@ def raised(key: str, seen: str, value: Value) -> Value:
 
 
 def accepted(chosen: Mapping[str, Value]) -> dict[str, Value]:
-    """Those of ``chosen`` that DataLoader accepts together, without ``batch_size`` and ``accumulation``."""
+    """Those of ``chosen`` that DataLoader accepts together: ``accumulation`` is the training loop's."""
     workers = chosen.get("num_workers", 0)
-    loader = {key: value for key, value in chosen.items() if key not in ("batch_size", "accumulation")}
+    loader = {key: value for key, value in chosen.items() if key != "accumulation"}
     if not workers:
         loader = {key: value for key, value in loader.items() if key not in _NEED_WORKERS}
     return dict(sorted(loader.items()))
