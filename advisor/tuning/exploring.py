@@ -19,6 +19,10 @@ UNSEEN = 0.01
 """Of what is left below a ceiling: nobody would see it."""
 REACHED, REPEATS = 0.03, 1
 """What is left below a ceiling that counts as reached, and how often it is then measured again."""
+MISSED = 0.35
+"""A ceiling that lies further below the fastest is not measured again: no disturbance is as large."""
+SURELY = 3.0
+"""Standard deviations: what falls short of the fastest by so many is out of reach."""
 GROWTH, MOST_WITHOUT_GAIN = 1.5, 2
 """From one micro-batch to the next whose step is measured, and after how many without a gain none is."""
 ENOUGH = 0.9
@@ -48,7 +52,7 @@ def _room(session: Session, batch: int, best: float) -> float:
     A ceiling that is reached is measured anew, as a disturbed one would end the search too early.
     """
     ceiling = session.ceiling(batch)
-    if ceiling is not None and math.log(ceiling) - best < REACHED:
+    if ceiling is not None and -MISSED < math.log(ceiling) - best < REACHED:
         ceiling = _speed(session, batch, 1 + REPEATS)
     return math.inf if ceiling is None else math.log(ceiling) - best - UNSEEN
 
@@ -61,6 +65,15 @@ def cheaper_one(session: Session, batches: Sequence[int]) -> Config | None:
     least, chosen = math.log(max(speeds.values())) - AS_FAST, session.preference(session.incumbent())
     near = [c for c in _untried(session, batches) if surrogate.expected(c)[0] >= least]
     return min((c for c in near if session.preference(c) < chosen), key=session.preference, default=None)
+
+
+def out_of_reach(session: Session, config: Config) -> bool:
+    """Whether ``config`` is surely slower than what was measured already, after all that is known."""
+    surrogate, best = session.surrogate(), max(session.speeds().values(), default=0.0)
+    if surrogate is None or best <= 0 or not session.has_our_step(config):
+        return False
+    mean, deviation = surrogate.expected(config)
+    return mean + SURELY * deviation < math.log(best)
 
 
 def at_a_ceiling(session: Session) -> bool:

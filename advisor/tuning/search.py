@@ -12,7 +12,13 @@ from advisor.model.trial import Config, Space, Trial
 from advisor.tuning.choice import round_of
 from advisor.tuning.comparison import compare
 from advisor.tuning.cost import rate
-from advisor.tuning.exploring import at_a_ceiling, batches_worth_a_trial, cheaper_one, most_promising
+from advisor.tuning.exploring import (
+    at_a_ceiling,
+    batches_worth_a_trial,
+    cheaper_one,
+    most_promising,
+    out_of_reach,
+)
 from advisor.tuning.headroom import LEAST_WAIT, Diagnosis, diagnose, enough
 from advisor.tuning.prediction import predicted
 from advisor.tuning.progress import Listen, Said, ignore
@@ -31,7 +37,8 @@ WITHOUT_WORKERS = 0.6
 MOST_CHEAPER = 3
 """Cheaper points that are tried once nothing faster is in sight."""
 MOST_REFUSED = 50
-"""Proposals in a row that need no trial (infeasible, or measured often enough) before the space counts as searched."""
+"""Proposals in a row that need no trial (infeasible, far too slow, or measured often enough) before the space counts as
+searched."""
 MOST_REPEATS = 2
 PROPOSED = ("search", "repeat")
 """Origins of the trials that the sampler proposed."""
@@ -211,11 +218,12 @@ def _propose(session: Session, workers_matter: bool) -> str:
     refused = 0
     while (stop := session.full() or session.broken(1) or _out_of_patience(session)) is None:
         if refused >= MOST_REFUSED:
-            return "every point that can work was tried"
+            return "every point that can work and may be the fastest was tried"
         asked = session.study.suggest(session.space())
         workers = asked.num_workers if workers_matter else session.job.baseline.num_workers
         config = session.point(workers, asked.prefetch_factor, asked.batch_size)
-        if session.impossible(config) or sum(t.config == config for t in session.trials) >= MOST_REPEATS:
+        often_enough = sum(t.config == config for t in session.trials) >= MOST_REPEATS
+        if often_enough or session.impossible(config) or out_of_reach(session, config):
             session.study.refuse(asked.number, session.needs(config))
             refused += 1
             continue

@@ -199,11 +199,11 @@ def test_where_workers_are_in_the_way_the_loop_is_tried_without_them_first(
     assert choice.config.num_workers == 0
 
 
-def test_a_loop_without_workers_that_is_hopeless_is_not_tried_first(tmp_path: Path) -> None:
+def test_a_loop_without_workers_that_is_hopeless_is_never_tried(tmp_path: Path) -> None:
     machine = Machine(cpu=1e-3, step=5e-5, cpus=8.0)
     _, _, base = search(machine, tmp_path, Declared(num_workers=2, batch_size=16, has_step=True))
     assert base.num_workers == 2
-    assert machine.loops()[1].num_workers > 2
+    assert all(config.num_workers for config in machine.loops())
 
 
 class TellsSamples(Machine):
