@@ -178,8 +178,13 @@ class Session:
         surrogate = self.surrogate()
         if surrogate is not None:
             ours = [config for config in found if self.has_our_step(config)]
-            found.update({config: math.exp(surrogate.expected(config)[0]) for config in ours})
+            found.update({config: self._attainable(config, math.exp(surrogate.expected(config)[0])) for config in ours})
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0].key())))
+
+    def _attainable(self, config: Config, speed: float) -> float:
+        """``speed``, but no more than the step alone gives: what is above that is noise."""
+        ceiling = self.ceiling(self.batch_of(config))
+        return speed if ceiling is None else min(speed, ceiling)
 
     def good(self) -> list[Trial]:
         """The trials that ran well."""

@@ -206,6 +206,31 @@ def test_a_loop_without_workers_that_is_hopeless_is_never_tried(tmp_path: Path) 
     assert all(config.num_workers for config in machine.loops())
 
 
+@dataclass
+class TooFastOnce(Machine):
+    """A machine whose first loop with three workers or more is measured a sixth too fast."""
+
+    told: bool = False
+
+    def seconds(self, config: Config, part: Part = "loop") -> float:
+        """Seconds per sample."""
+        taken = super().seconds(config, part)
+        if part != "loop" or config.num_workers < 3 or self.told:
+            return taken
+        self.told = True
+        return taken / 1.16
+
+
+def test_a_loop_that_was_faster_than_its_step_alone_does_not_shut_out_cheaper_ones(tmp_path: Path) -> None:
+    machine = TooFastOnce(cpu=1e-3, blocked=1.5e-3, step=1e-3, cpus=16.0)
+    result, choice, _ = search(machine, tmp_path, Declared(batch_size=16, has_step=True))
+    finals = {t.config.num_workers for t in result.trials if t.origin.startswith("final")}
+    assert machine.told
+    assert len(finals) > 2
+    assert choice.config is not None
+    assert choice.config.num_workers <= 3
+
+
 class TellsSamples(Machine):
     """A machine whose trials last as long as their windows, 4 s each, and tell how many samples these held."""
 
