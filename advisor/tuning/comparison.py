@@ -88,5 +88,8 @@ def _open(session: Session) -> bool:
 
 def _settled(session: Session) -> bool:
     """Whether further rounds would not change what is said."""
-    gain = choose(session.trials, session.job.baseline).gain
-    return gain is not None and gain.excludes_one() and gain.low is not None and gain.low > 1.1
+    choice = choose(session.trials, session.job.baseline)
+    gain, compared = choice.gain, [c for c in choice.candidates if c.rounds]
+    if gain is None or not gain.excludes_one() or gain.low is None or gain.low <= 1.1:
+        return False
+    return sum(c.samples_per_second >= NEAR * compared[0].samples_per_second for c in compared) == 1

@@ -15,7 +15,7 @@ LEVEL = 0.2
 """Standard deviations, as logarithms: by how much the model may be wrong everywhere alike..."""
 SHAPE = 0.25
 """...and differently from place to place..."""
-NOISE = 0.03
+NOISE = 0.05
 """...and a trial about its own point."""
 WORKERS_REACH, PREFETCH_REACH, BATCH_REACH = 0.8, 2.0, 2.0
 """Doublings over which what was learnt fades."""

@@ -134,7 +134,7 @@ class Disturbed:
 @pytest.mark.parametrize(("noise", "goes_on"), [(0.002, False), (0.08, True)])
 def test_a_comparison_that_noise_leaves_open_goes_on(tmp_path: Path, noise: float, goes_on: bool) -> None:
     """Two workers gain 7 %: plain after five rounds on a quiet node, not so on a noisy one."""
-    machine = Machine(cpu=0.0, blocked=5e-3, step=95e-3, cpus=4.0, noise=noise)
+    machine = Machine(cpu=0.0, blocked=5e-3, step=95e-3, cpus=4.0, noise=noise, dice=Random(2))
     result, _, base = search(machine, tmp_path, Declared(batch_size=4, has_step=True), budget_seconds=3000)
     finals = {t.origin for t in result.trials if t.origin.startswith("final") and t.config == base}
     assert (len(finals) > 5) == goes_on
