@@ -50,7 +50,11 @@ def job_as_chosen(job: Job, record: Record | None) -> Job:
     if record is None or config is None or job.workers is not None:
         return job
     sizes = (t.measurement.batch_bytes for t in record.trials if t.config == config and t.measurement.batch_bytes)
-    chosen = {"workers": config.num_workers, "prefetch_factor": config.prefetch_factor}
+    chosen: dict[str, int | None] = {
+        "workers": config.num_workers,
+        "workers_measured": True,
+        "prefetch_factor": config.prefetch_factor,
+    }
     if job.batch_bytes is None:
         chosen["batch_bytes"] = next(sizes, None)
     origins = {**job.origins, **dict.fromkeys(chosen, TUNING_FILE)}

@@ -50,6 +50,7 @@ def test_what_was_chosen_fills_what_was_not_told() -> None:
     job = job_as_chosen(Job(ranks=8), record())
     assert (job.ranks, job.workers, job.prefetch_factor, job.batch_bytes) == (8, 4, 3, 1 << 30)
     assert (job.origins["workers"], job.origins["ranks"]) == (TUNING_FILE, "--ranks")
+    assert (job.workers_measured, job.origins["workers_measured"]) == (True, TUNING_FILE)
 
 
 @pytest.mark.parametrize("told", [Job(workers=2), Job(workers=0), Job(workers=2, batch_bytes=5)], ids=str)

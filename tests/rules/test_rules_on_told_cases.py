@@ -159,7 +159,7 @@ def test_workers_by_the_cpus_of_the_host(tmp_path: Path) -> None:
     files = {**made.server(), **made.processors(208), "/proc/self/status": "Cpus_allowed_list:\t0-22\n"}
     found = report(tmp_path, files, job=Job(ranks=1, workers=104), affinity=list(range(23)))
     (finding,) = (one for one in found.findings if one.rule == "cpu/more-workers-than-cpus")
-    assert (finding.verdict, finding.message) == ("fails", "1 ranks with 104 workers each are 104 workers on 23 CPUs")
+    assert (finding.verdict, finding.message) == ("fails", "104 workers (104 of each rank) on 23 CPUs")
 
 
 def test_a_quota_that_the_affinity_does_not_show(tmp_path: Path) -> None:
