@@ -183,8 +183,10 @@ def replayed(
     return found
 
 
-def table(found: Replayed, live: Sequence[Record], extra: Sequence[Recorded]) -> str:
-    """Markdown of one workload."""
+def table(
+    found: Replayed, live: Sequence[Record], extra: Sequence[Recorded], confirmed: Sequence[Recorded] = ()
+) -> str:
+    """Markdown of one workload; ``confirmed``: what was measured again, in turn."""
     speed = found.speeds()
     top = max(speed, key=lambda config: speed[config])
     head = (
@@ -193,7 +195,7 @@ def table(found: Replayed, live: Sequence[Record], extra: Sequence[Recorded]) ->
     )
     rows = [f"| {policy} | {_row(runs)} |" for policy, runs in found.runs.items()]
     lines = [head, "| | median | worst | time | trials | agree |", "|---|---|---|---|---|---|", *rows]
-    return "\n".join([*lines, *_live_lines(found, live, extra), "", *_predictions(found)])
+    return "\n".join([*lines, *_live_lines(found, live, extra, confirmed), "", *_predictions(found)])
 
 
 def _row(runs: Runs) -> str:
@@ -203,17 +205,29 @@ def _row(runs: Runs) -> str:
     )
 
 
-def _live_lines(found: Replayed, live: Sequence[Record], extra: Sequence[Recorded]) -> Iterator[str]:
+def _live_lines(
+    found: Replayed, live: Sequence[Record], extra: Sequence[Recorded], confirmed: Sequence[Recorded]
+) -> Iterator[str]:
     best = max(found.speeds().values())
     speed = {**found.speeds(), **{r.config: rate(r.measurement) or 0.0 for r in extra}}
+    again = _medians(confirmed)
     for record in live:
         chosen, trials = record.choice.config, [*record.trials, *record.parts]
         seconds = sum(float(t.measurement.notes.get("trial_seconds", 0.0)) for t in trials)
         share = speed.get(chosen, 0.0) / best if chosen is not None else 0.0
+        in_turn = f"{again[chosen] / max(again.values()):.3f} in turn" if chosen in again else ""
         yield (
-            f"| live: {chosen.key() if chosen else 'nothing'} | {share:.3f} | | {seconds / found.seconds():.0%} | "
-            f"{len(trials)} | {record.verdict} |"
+            f"| live: {chosen.key() if chosen else 'nothing'} | {share:.3f} | {in_turn} | "
+            f"{seconds / found.seconds():.0%} | {len(trials)} | {record.verdict} |"
         )
+
+
+def _medians(confirmed: Sequence[Recorded]) -> dict[Config, float]:
+    """The median over rounds of what each point gave."""
+    rounds: dict[Config, list[float]] = {}
+    for one in confirmed:
+        rounds.setdefault(one.config, []).append(rate(one.measurement) or 0.0)
+    return {config: median(rates) for config, rates in rounds.items()}
 
 
 def _predictions(found: Replayed) -> Iterator[str]:

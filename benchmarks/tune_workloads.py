@@ -2,12 +2,15 @@
 
     python benchmarks/tune_workloads.py record DIR [--windows 5] [--seconds 1] [--only NAME] [--points 48]
     python benchmarks/tune_workloads.py live DIR [--runs 3] [--budget SECONDS]
+    python benchmarks/tune_workloads.py confirm DIR [--rounds 5]
     python benchmarks/tune_workloads.py compare DIR [--runs 10]
 
 ``record`` measures at most 48 points of each workload of `loader_workloads.py`, the parts that a search looks at
 included, each as a trial of its own; what DIR holds already is not measured again, so it may be stopped at any time.
 ``live`` runs ``advisor tune`` on the real workloads, for a third of the time that the grid took; what it chooses is
-measured like a point of the grid, if it is none. ``compare`` replays: a trial of a policy draws windows of the recorded
+measured like a point of the grid, if it is none. A grid is measured once, point after point, so that its best is partly
+luck: ``confirm`` measures it and what the live runs chose in turn, round by round, each as a trial of its own.
+``compare`` replays: a trial of a policy draws windows of the recorded
 point, with replacement, and takes the time that the recorded trial took for so many windows. Reported are the share of
 the best point's median, measuring time, trials, agreement, and predicted against measured step times. Recorded windows
 are only as good as the machine was quiet: run it on one that does nothing else. ``recorded/two-cores`` holds grids of a
@@ -61,21 +64,23 @@ NOTHING_FOUND = 1
 def main() -> int:
     """Does what is asked and returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("what", choices=("record", "live", "compare"))
+    parser.add_argument("what", choices=("record", "live", "confirm", "compare"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--windows", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="of a window")
     parser.add_argument("--points", type=int, default=48, help="most of a workload")
     parser.add_argument("--only", action="append", help="a workload; may be given again")
     parser.add_argument("--runs", type=int)
+    parser.add_argument("--rounds", type=int, default=5, help="of what is confirmed")
     parser.add_argument("--budget", type=float, default=math.inf, help="seconds of a live run at most")
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
     names = asked.only or _names()
     if asked.what == "compare":
         return _compare(names, asked)
+    do = {"record": _record, "live": _live, "confirm": _confirm}[asked.what]
     for name in names:
-        (_record if asked.what == "record" else _live)(name, asked)
+        do(name, asked)
     return 0
 
 
@@ -154,6 +159,26 @@ def _live(name: str, asked: argparse.Namespace) -> None:
             _measure(name, extra, [(chosen, "loop")], asked)
 
 
+def _confirm(name: str, asked: argparse.Namespace) -> None:
+    """The best of the grid and what live runs chose, in turn; rounds that are there already are not run again."""
+    path = asked.folder / f"{name}.confirmed.jsonl"
+    loops = read(asked.folder / f"{name}.jsonl")[1]
+    best = max(loops, key=lambda r: rate(r.measurement) or 0.0).config
+    chosen = [record.choice.config for record in _live_records(name, asked.folder)]
+    wanted = list(dict.fromkeys([best, *(config for config in chosen if config is not None)]))
+    path.touch()
+    for number in range(1, asked.rounds + 1):
+        for config in wanted if len(wanted) > 1 else ():
+            if sum(r.config == config for r in read(path)[1]) < number:
+                measured = run_trial(_request(name, config, asked))
+                keep(path, Recorded(config, "loop", float(measured.notes.get("trial_seconds", 0.0)), measured))
+                print(f"{name} round {number} {config.key()}: {rate(measured) or measured.outcome}", flush=True)
+
+
+def _live_records(name: str, folder: Path) -> list[Record]:
+    return [_told(out) for out in sorted(folder.glob(f"{name}.live-?")) if (out / "tuning.json").exists()]
+
+
 def _told(out: Path) -> Record:
     return parse_record((out / "tuning.json").read_text("utf-8"), str(out))
 
@@ -162,10 +187,10 @@ def _compare(names: Iterable[str], asked: argparse.Namespace) -> int:
     found: list[Replayed] = []
     for name in names:
         job, loops, parts = read(asked.folder / f"{name}.jsonl")
-        told = [_told(out) for out in sorted(asked.folder.glob(f"{name}.live-?")) if (out / "tuning.json").exists()]
-        extra = asked.folder / f"{name}.extra.jsonl"
+        again = [asked.folder / f"{name}.{kind}.jsonl" for kind in ("extra", "confirmed")]
+        extra, confirmed = (read(path)[1] if path.exists() else () for path in again)
         one = replayed(name, job, loops, parts, asked.runs or 10)
-        print(table(one, told, read(extra)[1] if extra.exists() else []))
+        print(table(one, _live_records(name, asked.folder), extra, confirmed))
         found.append(one)
     print(overview(found))
     return 0 if found else NOTHING_FOUND
