@@ -20,7 +20,7 @@ from advisor.tuning.exploring import (
     out_of_reach,
 )
 from advisor.tuning.headroom import LEAST_WAIT, Diagnosis, diagnose, enough
-from advisor.tuning.prediction import predicted
+from advisor.tuning.prediction import NEAR_BEST, predicted
 from advisor.tuning.progress import Listen, Said, ignore
 from advisor.tuning.session import Job, Limits, Run, Session
 from advisor.tuning.starting import OTHERS
@@ -150,9 +150,12 @@ def _look(session: Session, diagnosis: Diagnosis) -> str:
 
 
 def _carry_over(session: Session, sizes: Sequence[int]) -> None:
-    """Measures what is best with today's micro-batch with the one whose step alone is fastest, too."""
-    best = session.incumbent()
-    fastest = max(sizes, key=lambda size: session.ceiling(size) or 0.0)
+    """Measures what is best with today's micro-batch with the one whose step alone is fastest, too.
+
+    Of those that noise may put in another order the largest: the loop takes the fewest batches then.
+    """
+    best, alone = session.incumbent(), {size: session.ceiling(size) or 0.0 for size in sizes}
+    fastest = max(size for size, speed in alone.items() if speed >= NEAR_BEST * max(alone.values()))
     session.once(session.point(best.num_workers, best.prefetch_factor, fastest), "model")
 
 

@@ -284,6 +284,22 @@ def test_what_is_best_today_is_tried_with_the_fastest_micro_batch_too(tmp_path: 
     assert (other[0].num_workers, other[0].batch_size) == (0, 64)
 
 
+class LargestSlightlySlower(Machine):
+    """A machine whose step gains by larger micro-batches up to 32 samples, and takes 1.5 % more with 64."""
+
+    def step_of(self, config: Config) -> float:
+        """Seconds of the step for a sample."""
+        batch = config.batch_size or 8
+        return 8 * self.step / min(batch, 32) * (1.015 if batch > 32 else 1.0)
+
+
+def test_of_micro_batches_that_noise_cannot_tell_apart_the_largest_is_tried_first(tmp_path: Path) -> None:
+    machine = LargestSlightlySlower(cpu=1e-5, step=2e-3, cpus=4.0, noise=0.002)
+    search(machine, tmp_path, Declared(batch_size=8, global_batch=64, has_step=True), budget_seconds=3000)
+    other = [c for c in machine.loops() if c.batch_size != 8]
+    assert other[0].batch_size == 64
+
+
 def test_small_gains_of_larger_micro_batches_add_up(tmp_path: Path) -> None:
     machine = LargerSteps(cpu=1e-5, step=2e-3, cpus=8.0, noise=0.0)
     search(machine, tmp_path, Declared(batch_size=8, global_batch=128, has_step=True), budget_seconds=3000)
