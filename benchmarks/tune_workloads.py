@@ -10,12 +10,11 @@ included, each as a trial of its own; what DIR holds already is not measured aga
 ``live`` runs ``advisor tune`` on the real workloads, for a third of the time that the grid took; what it chooses is
 measured like a point of the grid, if it is none. A grid is measured once, point after point, so that its best is partly
 luck: ``confirm`` measures it and what the live runs chose in turn, round by round, each as a trial of its own.
-``compare`` replays: a trial of a policy draws windows of the recorded
-point, with replacement, and takes the time that the recorded trial took for so many windows. Reported are the share of
-the best point's median, measuring time, trials, agreement, and predicted against measured step times. Recorded windows
-are only as good as the machine was quiet: run it on one that does nothing else. ``recorded/two-cores`` holds grids of a
-virtual machine with two CPUs, to be replayed anywhere. ``large_batches`` is meant for a small
-/dev/shm, which root can give it alone:
+``compare`` replays: a trial of a policy draws windows of the recorded point, with replacement, and takes the time that
+the recorded trial took for so many windows. Reported are the share of the best point's median, measuring time, trials,
+agreement, and predicted against measured step times. Recorded windows are only as good as the machine was quiet: run it
+on one that does nothing else. ``recorded/two-cores`` holds grids of a virtual machine with two CPUs, to be replayed
+anywhere. ``large_batches`` is meant for a small /dev/shm, which root can give it alone:
 
     unshare -m sh -c 'mount -t tmpfs -o size=256m tmpfs /dev/shm && exec python benchmarks/tune_workloads.py ...'
 """

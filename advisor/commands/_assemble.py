@@ -18,6 +18,7 @@ from advisor.planning.write import Output, Written, write_out
 from advisor.reports import json as json_report
 from advisor.reports import markdown
 from advisor.targets._base import load_targets
+from advisor.tuning.choice import Choice
 from advisor.tuning.record import TEXT_LIMIT_BYTES, Record, parse_record
 from advisor.tuning.settings import dataloader_settings
 
@@ -52,13 +53,19 @@ def job_as_chosen(job: Job, record: Record | None) -> Job:
     sizes = (t.measurement.batch_bytes for t in record.trials if t.config == config and t.measurement.batch_bytes)
     chosen: dict[str, int | None] = {
         "workers": config.num_workers,
-        "workers_measured": True,
+        "workers_measured": _compared_with_fewer(record.choice, config.num_workers),
         "prefetch_factor": config.prefetch_factor,
     }
     if job.batch_bytes is None:
         chosen["batch_bytes"] = next(sizes, None)
     origins = {**job.origins, **dict.fromkeys(chosen, TUNING_FILE)}
     return job.model_copy(update={**chosen, "origins": origins})
+
+
+def _compared_with_fewer(choice: Choice, workers: int) -> bool:
+    """Whether fewer workers were measured too, and found slower than ``workers``: not kept for want of a gain."""
+    earned = choice.changes or choice.gain is None
+    return earned and any(candidate.config.num_workers < workers for candidate in choice.candidates)
 
 
 def asked_by(report: Report, snapshot: Snapshot) -> tuple[Setting, ...]:

@@ -27,7 +27,7 @@ class Job(Facts):
     """Training processes on this node."""
     workers: int | None = None
     """DataLoader workers of each rank, as the job is started now."""
-    workers_measured: Annotated[bool, "a search on this node measured that so many workers are wanted"] = False
+    workers_measured: Annotated[bool, "a search measured these workers and fewer, and fewer were slower"] = False
     prefetch_factor: Annotated[int | None, "batches that each worker makes in advance; none without workers"] = None
     batch_bytes: Annotated[int | None, "one batch of one rank, as its loader hands it over"] = None
     bound: bool | None = None

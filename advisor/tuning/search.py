@@ -20,7 +20,7 @@ from advisor.tuning.exploring import (
     out_of_reach,
 )
 from advisor.tuning.headroom import LEAST_WAIT, Diagnosis, diagnose, enough
-from advisor.tuning.prediction import NEAR_BEST, predicted
+from advisor.tuning.prediction import NEAR_BEST
 from advisor.tuning.progress import Listen, Said, ignore
 from advisor.tuning.session import Job, Limits, Run, Session
 from advisor.tuning.starting import OTHERS
@@ -137,8 +137,8 @@ def _look(session: Session, diagnosis: Diagnosis) -> str:
     if session.surrogate() is None:
         return _search_blindly(session)
     stopped = f"there is less than {LEAST_WAIT:.0%} to be gained from a better loader"
-    _look_without_workers(session)
     if workers_matter:
+        _look_without_workers(session)
         # Another micro-batch may bring far more than the last few per cent of today's.
         stopped = _explore(session, (today,), hurried=len(choices) > 1 and session.job.trained)
     if session.job.trained and (sizes := batches_worth_a_trial(session)):
@@ -174,8 +174,7 @@ def _look_without_workers(session: Session) -> None:
     What workers cost a loop, handing batches over and in its way, is seen in no trial that has them.
     """
     alone = session.point(0, None, session.job.batching.today)
-    promised = predicted(alone, session.cost(), session.job.resources.cpus or 1.0) or 0.0
-    if promised >= WITHOUT_WORKERS * max(session.speeds().values(), default=0.0):
+    if (session.predicted(alone) or 0.0) >= WITHOUT_WORKERS * max(session.speeds().values(), default=0.0):
         session.once(alone, "model")
 
 

@@ -156,16 +156,19 @@ class Session:
 
     def surrogate(self) -> Surrogate | None:
         """What to expect of any point, ``None`` while the cost of a sample is not known."""
-        known = predicted(self.job.baseline, self.cost(), self.job.resources.cpus or 1.0) is not None
-        if self._surrogate is None and known:
+        if self._surrogate is None and self.predicted(self.job.baseline) is not None:
             measured = [(t.config, rate(t.measurement) or 0.0) for t in self.good() if self.has_our_step(t.config)]
             self._surrogate = Surrogate(self._prior, measured)
         return self._surrogate
 
+    def predicted(self, config: Config) -> float | None:
+        """What the pipeline model alone expects, samples per second; ``None`` while a sample's cost is not known."""
+        return predicted(config, self.cost(), self.job.resources.cpus or 1.0)
+
     def _prior(self, config: Config) -> float:
         """The logarithm of the speed that the model predicts, less what late launches may cost."""
         cost, cpus = self.cost(), self.job.resources.cpus
-        speed = predicted(config, cost, cpus or 1.0) or 1e-9
+        speed = self.predicted(config) or 1e-9
         return math.log(speed) - (launching.penalty(config, cost, speed, cpus) if self.job.accelerated else 0.0)
 
     def has_our_step(self, config: Config) -> bool:

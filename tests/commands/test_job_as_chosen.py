@@ -53,6 +53,31 @@ def test_what_was_chosen_fills_what_was_not_told() -> None:
     assert (job.workers_measured, job.origins["workers_measured"]) == (True, TUNING_FILE)
 
 
+ONE, MANY = Config(num_workers=1, batch_size=32), Config(num_workers=24, batch_size=32)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "rates", "measured"),
+    [
+        pytest.param(ONE, {ONE: 100.0, MANY: 300.0}, True, id="many are faster"),
+        pytest.param(MANY, {ONE: 100.0, MANY: 300.0}, True, id="those of today are, fewer were tried"),
+        pytest.param(MANY, {MANY: 300.0}, False, id="only diagnosed"),
+        pytest.param(MANY, {ONE: 302.0, MANY: 300.0}, False, id="one does as well, and the change gains nothing"),
+    ],
+)
+def test_workers_count_as_measured_only_where_fewer_were_slower(
+    baseline: Config, rates: dict[Config, float], measured: bool
+) -> None:
+    trials = [
+        Trial(n, config, Measurement("ok", samples_per_second=(rate,)), f"final {n + 1}")
+        for n in range(3)
+        for config, rate in rates.items()
+    ]
+    found = replace(record(), baseline=baseline, trials=tuple(trials), choice=choose(trials, baseline))
+    job = job_as_chosen(Job(), found)
+    assert (job.workers, job.workers_measured) == (24, measured)
+
+
 @pytest.mark.parametrize("told", [Job(workers=2), Job(workers=0), Job(workers=2, batch_bytes=5)], ids=str)
 def test_what_the_operator_told_stands(told: Job) -> None:
     assert job_as_chosen(told, record()) == told
