@@ -55,6 +55,8 @@ class FillsSharedMemory(Samples):
 
 MAIN = os.getpid()
 """The process that loads the workload; workers are forked from it. Once it is gone, their parent is another one."""
+WATCHER = os.getppid()
+"""Of a trial: the supervisor, as it is the loading process that imports this."""
 
 
 class KillsItsParent(Samples):
@@ -67,13 +69,15 @@ class KillsItsWatcher(Samples):
     """With one worker: it ends the loading process, and then the supervisor, which has become its parent."""
 
     def before(self, index):
+        with open(f"/proc/{WATCHER}/cmdline", "rb") as command:
+            if b"trial_supervisor" not in command.read():
+                raise RuntimeError(f"process {WATCHER} is not the supervisor")
+        # Stopped first: it would end this process as soon as it sees that the loading one has died.
+        os.kill(WATCHER, signal.SIGSTOP)
         os.kill(MAIN, signal.SIGKILL)
         while os.getppid() == MAIN:
             time.sleep(0.01)
-        with open(f"/proc/{os.getppid()}/cmdline", "rb") as command:
-            watched = b"trial_supervisor" in command.read()
-        if watched:
-            os.kill(os.getppid(), signal.SIGKILL)
+        os.kill(WATCHER, signal.SIGKILL)
         time.sleep(1000)
 
 
