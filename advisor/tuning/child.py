@@ -150,17 +150,16 @@ class _Trial:
         self.workload, self.request, self.ends, self.tell = workload, request, ends, tell
         self.config = Config(**request["config"])
         self.prefetch = (self.config.prefetch_factor or PREFETCH) if self.config.num_workers else 0
-        self.steps = 0
         self.rates: list[float] = []
         self.device: DeviceClock | None = None
         self.kept: KeptBatches | None = None
 
     def run(self) -> dict[str, Any]:
         """The figures of the measurement."""
-        train = self._training()
+        train, update = self._training()
         if train is not None and self.workload.step is not None and has_gpu():
-            self.device = DeviceClock(train)
-            train = self.device.train
+            self.device = DeviceClock()
+            train, update = self.device.timed(train), None if update is None else self.device.timed(update)
         workers = self.config.num_workers
         self.tell({"progress": f"starting {workers} workers" if workers else "loading the first batch"})
         built = time.perf_counter()
@@ -178,6 +177,8 @@ class _Trial:
             delay_clock=lambda: delay_seconds("/proc/thread-self/schedstat"),
             edge=self._edge,
             told=lambda text: self.tell({"progress": text}),
+            update=update,
+            **({"finish": self.device.finish} if self.device is not None else {}),
         )
         figures = loop.measure(self._plan(built + left), built, self._note)
         if not figures.windows:
@@ -195,28 +196,23 @@ class _Trial:
         return Plan(
             num_workers=self.config.num_workers,
             prefetch_factor=self.prefetch,
-            accumulation=self.config.accumulation,
+            accumulation=self.config.accumulation if self._trains() else 1,
             windows=self.request["windows"],
             window_seconds=self.request["window_seconds"],
             ends=ends,
         )
 
-    def _training(self) -> Callable[[Any], None] | None:
-        """What is done with a batch; ``None``: nothing, the loader is measured alone."""
-        step, update, seconds = self.workload.step, self.workload.optimizer_step, self.request["step_time"]
-        if self.request["part"] in ("loader", "cold"):
-            return None
-        if step is None:
-            return (lambda batch: time.sleep(seconds)) if seconds else None
-        step = in_autocast(step, self.config.amp)
+    def _trains(self) -> bool:
+        """Whether the workload's own step runs, so that a window is to hold whole optimizer steps."""
+        return self.workload.step is not None and self.request["part"] not in ("loader", "cold")
 
-        def train(batch: Any) -> None:
-            step(batch)
-            self.steps += 1
-            if update is not None and self.steps % self.config.accumulation == 0:
-                update()
-
-        return train
+    def _training(self) -> tuple[Callable[[Any], Any] | None, Callable[[], Any] | None]:
+        """What is done with a batch, and at the end of an optimizer step; ``None``: nothing, the loader is alone."""
+        step, seconds = self.workload.step, self.request["step_time"]
+        if step is not None and self._trains():
+            return in_autocast(step, self.config.amp), self.workload.optimizer_step
+        is_alone = self.request["part"] in ("loader", "cold") or not seconds
+        return None if is_alone else lambda batch: time.sleep(seconds), None
 
     def _note(self, window: Window) -> None:
         """Tells the rates so far: they are kept should the rest fail."""
@@ -272,6 +268,9 @@ class _Trial:
         if self.config.num_workers and not self.config.persistent_workers and not is_iterable(self.workload.dataset):
             # Not in the rates, which are taken inside one epoch: what a job pays whenever an epoch begins.
             notes["restart_seconds_per_epoch"] = round(figures.startup_seconds, 4)
+        if figures.update_seconds is not None:
+            notes["update_seconds"] = round(figures.update_seconds, 6)
+            notes["update"] = "timed by itself: an optimizer step is long for a window"
         if self.kept is not None and self.kept.changed:
             notes["batches"] = COPIED
         if figures.warm_up_cut_short:

@@ -5,11 +5,12 @@ backlog and ten steps more are thrown away first; a rate counts the time of data
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
 from advisor.tuning.reading import Read, between
+from advisor.tuning.updates import Updates
 
 SETTLING_STEPS = 10
 """Discarded beyond twice the backlog: optimizer state, autotuned kernels."""
@@ -24,6 +25,8 @@ LEAST_FOR_TAIL = 100
 """Steps of a window before its slowest hundredth is told."""
 LEAST_CUT_STEPS = 3
 """A window that time cut short still counts with so many steps, if it is the only one."""
+LONG_STEP_WINDOWS = 4.0
+"""An optimizer step that takes so many windows is not waited for."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,12 @@ class Window:
     """The step that 99 of 100 are faster than; ``None``: too few of them, or no training."""
     read: Read | None = None
     """What the loading processes read; ``None``: not told."""
+    excess_seconds: float = 0.0
+    """Of updates that the job would not have made in so few micro-batches."""
 
     def rate(self) -> float:
         """Samples per second, data time included."""
-        return self.samples / self.seconds
+        return self.samples / (self.seconds - self.excess_seconds)
 
 
 @dataclass
@@ -93,6 +98,8 @@ class Figures:
     loading_delay_seconds: float = 0.0
     """...and time in which it could have run but had no CPU."""
     loading_samples: int = 0
+    update_seconds: float | None = None
+    """The optimizer's update; ``None``: it was not timed by itself, as windows hold whole optimizer steps."""
     windows: tuple[Window, ...] = ()
 
 
@@ -109,28 +116,37 @@ class Loop:
         delay_clock: Callable[[], float],
         edge: Callable[[], Edge],
         told: Callable[[str], None],
+        update: Callable[[], None] | None = None,
+        finish: Callable[[], None] = lambda: None,
     ) -> None:
+        """``update`` ends an optimizer step; ``finish`` waits until the accelerator has done all that is queued."""
         self.batches, self.train, self.samples_in = batches, train, samples_in
         self.clock, self.cpu_clock, self.delay_clock = clock, cpu_clock, delay_clock
         self.edge, self.told = edge, told
+        self.updates = Updates(1, update, finish, clock)
         self.longest = 0.0
 
     def measure(self, plan: Plan, built: float, on_window: Callable[[Window], None]) -> Figures:
         """Everything; ``built`` is when building the loader began."""
         figures = Figures()
+        self.updates = replace(self.updates, accumulation=plan.accumulation)
         first = next(self.batches)
         figures.startup_seconds = self.clock() - built
         self._warm_up(plan, first, figures)
+        long = LONG_STEP_WINDOWS * plan.window_seconds
+        self.updates.settle(_least(plan), lambda steps: steps * self.longest > long)
         windows: list[Window] = []
         while len(windows) < plan.windows and self.clock() + self.longest < plan.ends:
             self.told(f"measuring window {len(windows) + 1} of {plan.windows}")
             window = self._window(plan, self._window_seconds(plan, plan.windows - len(windows)))
-            if window.whole or (not windows and window.steps >= max(LEAST_CUT_STEPS, plan.accumulation)):
+            least = 1 if self.updates.apart else plan.accumulation
+            if window.whole or (not windows and window.steps >= max(LEAST_CUT_STEPS, least)):
                 windows.append(window)
                 on_window(window)
             if not window.whole:
                 break
         figures.windows = tuple(windows)
+        figures.update_seconds = median(self.updates.timed) if self.updates.timed else None
         return figures
 
     def _window_seconds(self, plan: Plan, left: int) -> float:
@@ -147,6 +163,7 @@ class Loop:
         while True:
             if self.train is not None:
                 self.train(batch)
+                self.updates.trained()
             figures.discarded_steps += 1
             before, now = now, self.clock()
             if figures.discarded_steps > 1:  # the first one builds what later ones reuse
@@ -171,14 +188,14 @@ class Loop:
         return batch
 
     def _window(self, plan: Plan, seconds: float) -> Window:
-        least = _multiple(max(LEAST_WINDOW_STEPS, 2 * plan.num_workers), plan.accumulation)
+        least, updated = _multiple(_least(plan), self.updates.every), len(self.updates.timed)
         before = self.edge()
         run = self._loaded if self.train is None else self._trained
         started = self.clock()
         steps, samples, wait, durations = run(plan, started, least, seconds)
         after = self.edge()
         took = self.clock() - started
-        whole = steps >= least and steps % plan.accumulation == 0
+        whole = steps >= least and steps % self.updates.every == 0
         return Window(
             steps=steps,
             samples=samples,
@@ -191,10 +208,11 @@ class Loop:
             whole=whole,
             p99_step_seconds=_slowest(durations),
             read=between(before.reads, after.reads),
+            excess_seconds=self.updates.excess_seconds(self.updates.timed[updated:], steps),
         )
 
     def _trained(self, plan: Plan, started: float, least: int, seconds: float) -> tuple[int, int, float, list[float]]:
-        batches, clock, samples_in, train = self.batches, self.clock, self.samples_in, self.train
+        batches, clock, samples_in, train, updates = self.batches, self.clock, self.samples_in, self.train, self.updates
         assert train is not None
         steps = samples = 0
         wait = 0.0
@@ -204,6 +222,7 @@ class Loop:
             batch = next(batches)
             got = clock()
             train(batch)
+            updates.trained()
             now = clock()
             steps += 1
             samples += samples_in(batch)
@@ -211,7 +230,7 @@ class Loop:
             durations.append(now - before)
             self.longest = max(self.longest, now - before)
             before = now
-            if steps >= least and now - started >= seconds and steps % plan.accumulation == 0:
+            if steps >= least and now - started >= seconds and steps % updates.every == 0:
                 return steps, samples, wait, durations
             if now + self.longest > plan.ends:
                 return steps, samples, wait, durations
@@ -219,7 +238,6 @@ class Loop:
     def _loaded(self, plan: Plan, started: float, least: int, seconds: float) -> tuple[int, int, float, list[float]]:
         """The loader alone: one look at the clock a step, as tensors in memory are ready in microseconds."""
         batches, clock, samples_in = self.batches, self.clock, self.samples_in
-        least = _multiple(least, plan.accumulation)
         steps = samples = 0
         longest = self.longest
         before = started
@@ -230,7 +248,7 @@ class Loop:
             if now - before > longest:
                 longest = now - before
             before = now
-            if (steps >= least and now - started >= seconds and steps % plan.accumulation == 0) or (
+            if (steps >= least and now - started >= seconds and steps % self.updates.every == 0) or (
                 now + longest > plan.ends
             ):
                 self.longest = longest
@@ -240,6 +258,11 @@ class Loop:
 def _slowest(durations: list[float]) -> float | None:
     """The 99th percentile of enough ``durations``."""
     return sorted(durations)[-max(len(durations) // 100, 1)] if len(durations) >= LEAST_FOR_TAIL else None
+
+
+def _least(plan: Plan) -> int:
+    """Micro-batches of a window at least."""
+    return max(LEAST_WINDOW_STEPS, 2 * plan.num_workers)
 
 
 def _multiple(steps: int, accumulation: int) -> int:

@@ -50,26 +50,32 @@ def memory_notes() -> dict[str, int]:
 class DeviceClock:
     """How long the accelerator had work: a step is queued and returns early, so the loop's own clock cannot tell."""
 
-    def __init__(self, train: Callable[[Any], None]) -> None:
-        self._train = train
+    def __init__(self) -> None:
         self._spans: list[tuple[Any, Any]] = []
         self._total = 0.0
 
-    def train(self, batch: Any) -> None:
-        """A step between two marks in the device's queue."""
+    def timed(self, run: Callable[..., Any]) -> Callable[..., None]:
+        """``run`` between two marks in the device's queue."""
         import torch
 
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
-        begin.record()
-        self._train(batch)
-        end.record()
-        self._spans.append((begin, end))
+        def marked(*arguments: Any) -> None:
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+            begin.record()
+            run(*arguments)
+            end.record()
+            self._spans.append((begin, end))
 
-    def busy_seconds(self) -> float:
-        """Since the beginning; waits until the device has done all that is queued."""
+        return marked
+
+    def finish(self) -> None:
+        """Waits until the device has done all that is queued."""
         import torch
 
         torch.cuda.synchronize()
+
+    def busy_seconds(self) -> float:
+        """Since the beginning; waits until the device has done all that is queued."""
+        self.finish()
         self._total += sum(begin.elapsed_time(end) for begin, end in self._spans) / 1000
         self._spans.clear()
         return self._total

@@ -165,6 +165,17 @@ def training():
     return Workload(Samples(), batch_size=4, num_workers=1, step=trained.step, optimizer_step=trained.update)
 
 
+def long_optimizer_steps():
+    """Each of 512 micro-batches takes 5 ms at least."""
+    return Workload(
+        Samples(),
+        batch_size=4,
+        accumulation=512,
+        step=lambda batch: time.sleep(0.005),
+        optimizer_step=lambda: time.sleep(0.05),
+    )
+
+
 class OnOneCpu(Samples):
     def before(self, index):
         if len(os.sched_getaffinity(0)) != 1:

@@ -11,13 +11,18 @@ from advisor.tuning.measuring import Edge, Figures, Loop, Plan, Window
 class Machine:
     """A loader and a training step whose times are told, on a clock of their own."""
 
-    def __init__(self, load: Callable[[int], float], step: float | None) -> None:
+    def __init__(
+        self, load: Callable[[int], float], step: float | None, update: Callable[[int], float] | None = None
+    ) -> None:
         self.now = 0.0
         self.cpu = 0.0
         self.load = load
         self.step = step
+        self.update = update
         self.taken = 0
         self.trained = 0
+        self.updates = 0
+        self.unfinished = 0.0
 
     def batches(self) -> Iterator[int]:
         while True:
@@ -32,6 +37,20 @@ class Machine:
         self.now += self.step
         self.trained += 1
 
+    def end_step(self) -> None:
+        """Queued, as for an accelerator."""
+        assert self.update is not None
+        self.unfinished += self.update(self.updates)
+        self.updates += 1
+
+    def finish(self) -> None:
+        self.now += self.unfinished
+        self.unfinished = 0.0
+
+    def edge(self) -> Edge:
+        self.finish()
+        return Edge(self.cpu, 0.0, None)
+
     def measure(self, plan: Plan, size: int = 8) -> tuple[Figures, list[Window]]:
         told: list[Window] = []
         loop = Loop(
@@ -41,8 +60,10 @@ class Machine:
             clock=lambda: self.now,
             cpu_clock=lambda: self.cpu,
             delay_clock=lambda: 0.0,
-            edge=lambda: Edge(self.cpu, 0.0, None),
+            edge=self.edge,
             told=lambda text: None,
+            update=self.end_step if self.update is not None else None,
+            finish=self.finish,
         )
         return loop.measure(plan, 0.0, told.append), told
 
@@ -138,3 +159,35 @@ def test_slow_steps_give_fewer_windows_and_never_overrun(
 def test_the_last_of_several_windows_is_dropped_when_it_was_cut_short() -> None:
     figures, _ = Machine(lambda n: 0.25, 0.25).measure(plan(ends=30.0))
     assert [w.steps for w in figures.windows] == [20, 20]
+
+
+def test_whole_optimizer_steps_hold_their_update() -> None:
+    figures, _ = Machine(lambda n: 0.05, 0.05, lambda n: 50.0 if n == 0 else 1.6).measure(plan(accumulation=16))
+    assert [w.steps for w in figures.windows] == [32] * 3
+    assert [w.excess_seconds for w in figures.windows] == [0.0] * 3
+    assert figures.update_seconds is None
+
+
+def test_of_a_long_optimizer_step_the_update_is_timed_by_itself() -> None:
+    """1024 micro-batches of 0.1 s, and an update of 2 s. The first update is slower, and is no window's."""
+    machine = Machine(lambda n: 0.05, 0.05, lambda n: 50.0 if n == 0 else 2.0)
+    figures, _ = machine.measure(plan(accumulation=1024))
+    assert [w.steps for w in figures.windows] == [20] * 3
+    assert all(w.whole for w in figures.windows)
+    assert figures.update_seconds == pytest.approx(2.0)
+    assert [w.rate() for w in figures.windows] == pytest.approx([8 * 1024 / (1024 * 0.1 + 2.0)] * 3)
+    assert machine.now < 70.0
+
+
+def test_a_part_of_a_long_optimizer_step_counts_when_there_is_time_for_no_more() -> None:
+    figures, _ = Machine(lambda n: 2.5, 2.5, lambda n: 1.0).measure(plan(accumulation=64, ends=60.0))
+    assert [(w.steps >= 3, w.whole) for w in figures.windows] == [(True, False)]
+    assert figures.windows[0].rate() == pytest.approx(1.6)
+
+
+@pytest.mark.parametrize(("accumulation", "window"), [(20, 0.1), (64, 2.0)], ids=["few micro-batches", "fast enough"])
+def test_an_optimizer_step_that_can_be_waited_for_is_whole(accumulation: int, window: float) -> None:
+    machine = Machine(lambda n: 0.05, 0.05, lambda n: 0.5)
+    figures, _ = machine.measure(plan(accumulation=accumulation, window_seconds=window))
+    assert {w.steps for w in figures.windows} == {accumulation}
+    assert figures.update_seconds is None

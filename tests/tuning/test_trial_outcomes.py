@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -58,6 +59,23 @@ def test_training_is_measured_in_whole_optimizer_steps() -> None:
     assert min(measured.step_seconds) >= 0.001
     assert measured.wait_share is not None
     assert 0 <= measured.wait_share < 1
+
+
+@pytest.mark.parametrize("config", [ALONE, WORKERS], ids=["no workers", "two workers"])
+def test_a_long_optimizer_step_is_not_waited_for(config: Config) -> None:
+    measured = trial("long_optimizer_steps", replace(config, accumulation=512))
+    assert (measured.outcome, measured.message) == ("ok", "")
+    steps, update = measured.notes["steps"], measured.notes["update_seconds"]
+    assert isinstance(steps, int)
+    assert isinstance(update, float)
+    assert steps % 20 == 0
+    assert update >= 0.05
+    assert max(measured.samples_per_second) <= 4 * 512 / (512 * 0.005 + 0.05)
+
+
+def test_of_a_loader_alone_no_optimizer_step_is_waited_for() -> None:
+    measured = trial("long_optimizer_steps", replace(WORKERS, accumulation=1 << 20), part="loader")
+    assert (measured.outcome, measured.message) == ("ok", "")
 
 
 def test_a_step_time_stands_in_for_training_unless_the_loader_alone_is_asked_for() -> None:
