@@ -21,6 +21,12 @@ _MAY_BE_MISSING = (
 os.environ["PATH"] = os.environ.get("PATH", "") + ":/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _base_of_temporary_folders(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Made before a test changes where temporary files go."""
+    tmp_path_factory.getbasetemp()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """Turns a skip for a missing tool into a failure when ``CI=true``."""

@@ -35,7 +35,7 @@ def test_workers_that_cannot_use_cuda_when_forked_are_started_by_a_server(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "OUT"
-    assert tune("uses_cuda", out, "45s") == 0
+    assert tune("uses_cuda", out, "150s") == 0
     said = capsys.readouterr().out
     evidence = "forked workers, the default here, cannot use CUDA: w2 p2 b4 a1 ended with"
     assert f"Note      {evidence}" in said
@@ -54,7 +54,7 @@ def test_workers_that_cannot_use_cuda_when_forked_are_started_by_a_server(
     assert f"- Note: {evidence}" in report
 
     files = {p: p.read_bytes() for p in (out / "tuning.json", *sorted((out / "job").iterdir()))}
-    assert tune("uses_cuda", out, "45s") == 0
+    assert tune("uses_cuda", out, "150s") == 0
     assert "is used again" in capsys.readouterr().err
     assert {p: p.read_bytes() for p in files} == files
 
@@ -63,7 +63,7 @@ def test_workers_that_cannot_be_sent_what_they_need_either_are_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "OUT"
-    assert tune("uses_cuda_and_cannot_be_sent", out, "40s", "--format", "json") == 0
+    assert tune("uses_cuda_and_cannot_be_sent", out, "150s", "--format", "json") == 0
     document = json.loads(capsys.readouterr().out)
     told = next(note for note in document["notes"] if note.startswith("workers cannot be used here, so none are: "))
     assert "must be picklable" in told

@@ -138,7 +138,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tuned(out: Path, case: str, *options: str) -> int:
-    short = ("--budget", "10s", "--max-trials", "2", "--allow-busy", "--ranks", "1")
+    short = ("--budget", "60s", "--max-trials", "2", "--allow-busy", "--ranks", "1")
     return run(["tune", "--workload", f"{CASES}:{case}", "--out", str(out), *short, *options])
 
 

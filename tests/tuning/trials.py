@@ -51,12 +51,14 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert left_in_shm(shared) == set()
 
 
-def left_in_shm(before: set[str], seconds: float = 20.0) -> set[str]:
-    """Names that are in shared memory beyond ``before`` and belong to no living process, once ``seconds`` are over."""
-    deadline = time.monotonic() + seconds  # names that other tests make beside this one go away by themselves
-    while left := {name for name in _named() - before if not _made_elsewhere(name)}:
-        if time.monotonic() > deadline:
-            return left
+def left_in_shm(before: set[str], seconds: float = 60.0) -> set[str]:
+    """Names beyond ``before`` that are in shared memory now, and ``seconds`` later still, and are no living process's.
+
+    Those that other tests make beside this one go away by themselves; later ones are no matter of this one.
+    """
+    deadline = time.monotonic() + seconds
+    left = _named() - before
+    while (left := {name for name in left & _named() if not _made_elsewhere(name)}) and time.monotonic() < deadline:
         time.sleep(0.2)
     return left
 
