@@ -26,6 +26,7 @@ from advisor.tuning.search import Outcome, run_search
 from advisor.tuning.session import Job, Limits, Run
 from advisor.tuning.space import Resources
 from advisor.tuning.study import open_study
+from advisor.tuning.trial import LEAST_LIMIT_SECONDS, MOST_LIMIT_SECONDS, limit_seconds
 from advisor.tuning.validity import Part, differences, validity_key
 from advisor.tuning.vram import Vram, measured_vram, of_each
 
@@ -222,7 +223,7 @@ def _record(described: Described, asked: Asked, parts: Mapping[str, Part], job: 
         trials=outcome.trials,
         parts=outcome.parts,
         verdict=outcome.diagnosis.verdict if outcome.diagnosis else "unknown",
-        notes=_notes(job, outcome, choice),
+        notes=(*_notes(job, outcome, choice), *_of_time(asked.limits, outcome, choice)),
     )
 
 
@@ -247,6 +248,17 @@ def _notes(job: Job, outcome: Outcome, choice: Choice) -> tuple[str, ...]:
         told.insert(0, ANY_ORDER)
     told[:0] = [note for note in (_of_autocast(job, outcome), *_of_workers(job, outcome, choice)) if note]
     return (*job.batching.notes, *list(dict.fromkeys(told))[:MOST_NOTES])
+
+
+def _of_time(limits: Limits, outcome: Outcome, choice: Choice) -> Iterator[str]:
+    """What helps where trials were too slow for their limit, and none was done."""
+    had = limit_seconds(limits.budget_seconds)
+    slow = any(t.measurement.outcome == "timed-out" for t in outcome.trials)
+    if choice.config is None and slow and had < MOST_LIMIT_SECONDS:
+        yield (
+            f"a trial had {had:g} s, a fifth of the budget but {LEAST_LIMIT_SECONDS:g} s at least: with a longer "
+            f"--budget it has up to {MOST_LIMIT_SECONDS:g} s, so that slow steps can be measured"
+        )
 
 
 def _of_autocast(job: Job, outcome: Outcome) -> str:

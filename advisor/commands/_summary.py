@@ -1,19 +1,18 @@
 """What `advisor tune` prints at its end, as text and as JSON."""
 
 import json
-import re
 from dataclasses import dataclass
 
 from advisor.figures import count_text
 from advisor.inputs import printable
 from advisor.model.finding import SEVERITIES, Report
 from advisor.tuning.choice import Candidate, ratio_text
+from advisor.tuning.failures import failures
 from advisor.tuning.record import Record
 from advisor.tuning.settings import described
 
 SCHEMA_VERSION = 1
 RUNNERS_UP = 3
-MOST_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ def text(record: Record, report: Report | None, files: Files | None, diagnosis: 
         ("Headroom", record.headroom),
         ("Baseline", _baseline(record)),
         *([] if diagnosis else _chosen(record)),
-        *(("Failed", line) for line in _failed(record)),
+        *(("Failed", line) for line in failures(record.trials)),
         ("Search", f"{count_text(len(record.trials), 'trial')}; {record.stopped}"),
         *([("VRAM", record.vram.says)] if record.vram else []),
         *(("Note", note) for note in record.notes),
@@ -64,25 +63,6 @@ def _chosen(record: Record) -> list[tuple[str, str]]:
     if others:
         rows.append(("Others", "; ".join(f"{c.config.key()} {_rate(c)}" for c in others)))
     return rows
-
-
-def _failed(record: Record) -> list[str]:
-    """One line for each cause, with the configurations that it hit."""
-    causes: dict[str, tuple[str, list[str]]] = {}
-    for trial in record.trials:
-        measured = trial.measurement
-        if measured.outcome != "ok":
-            cause = f"{measured.outcome}: {measured.message}" if measured.message else measured.outcome
-            # Process numbers differ where the cause is the same.
-            _, keys = causes.setdefault(re.sub(r"\d+", "#", cause), (cause, []))
-            keys.append(trial.config.key())
-    return [f"{_listed(keys)}: {cause}" for cause, keys in causes.values()]
-
-
-def _listed(keys: list[str]) -> str:
-    known = list(dict.fromkeys(keys))
-    more = len(known) - MOST_NAMED
-    return ", ".join(known[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _review(report: Report | None, files: Files | None) -> list[tuple[str, str]]:
@@ -120,7 +100,7 @@ def as_json(record: Record, report: Report | None, files: Files | None, diagnosi
         "gain": {"ratio": gain.value, "low": gain.low, "high": gain.high} if gain else None,
         "why": None if diagnosis else choice.why,
         "trials": len(record.trials),
-        "failed": _failed(record),
+        "failed": failures(record.trials),
         "stopped": record.stopped,
         "notes": list(record.notes),
         "failing": [f.rule for f in report.failing()] if report else None,

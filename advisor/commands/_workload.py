@@ -14,7 +14,7 @@ from advisor.inputs import printable
 from advisor.model.trial import Config, Measurement, Part
 from advisor.tuning.batching import Declared
 from advisor.tuning.session import WINDOWS, Run
-from advisor.tuning.trial import TrialRequest, WorkloadDescription, describe_workload, run_trial
+from advisor.tuning.trial import TrialRequest, WorkloadDescription, describe_workload, limit_seconds, run_trial
 from advisor.workloads._order import SLICE_SAMPLES
 
 IMAGE_FILES = "image-files"
@@ -25,9 +25,6 @@ UNREAD_SLICE = 1
 """Of the data set's permutation: no other trial reads it."""
 SLOW_TRIAL_SHARE = 1 / 25
 """Where a trial takes more of the budget than this, later ones measure one window: more trials tell more."""
-TRIAL_SHARE = 1 / 5
-LEAST_TRIAL_SECONDS, MOST_TRIAL_SECONDS = 30.0, 300.0
-"""The time limit of a trial: long enough to start an interpreter with torch, short enough that a hang is bearable."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ class Wanted:
             data=self.data,
             python=self.python,
             windows=windows,
-            seconds=min(max(self.budget * TRIAL_SHARE, LEAST_TRIAL_SECONDS), MOST_TRIAL_SECONDS),
+            seconds=limit_seconds(self.budget),
             window_seconds=min(max(self.budget * WINDOW_SHARE, LEAST_WINDOW_SECONDS), MOST_WINDOW_SECONDS),
             step_time=self.step_time,
             slice_index=UNREAD_SLICE if part == "cold" else 0,

@@ -17,6 +17,7 @@ from advisor.planning.merge import plan
 from advisor.planning.requests import requested
 from advisor.planning.write import Written
 from advisor.targets._base import load_targets
+from advisor.tuning.curve import measured_section
 
 SCHEMA_VERSION = 1
 
@@ -72,7 +73,11 @@ def command(
     report = after_waivers(evaluated(snapshot, rules), accepted, rules)
     made = plan([*asked_by(report, snapshot), *measured.settings, *own], snapshot, targets)
     written = assemble(
-        *(snapshot, report, made, out), validity=measured.validity, basis=measured.basis, keep=(TUNING_FILE,)
+        *(snapshot, report, made, out),
+        validity=measured.validity,
+        basis=measured.basis,
+        measured=measured_section(measured.record) if measured.record is not None else "",
+        keep=(TUNING_FILE,),
     )
     if not quiet:
         click.echo((_as_json if form == "json" else _as_text)(out, made, written), nl=False)

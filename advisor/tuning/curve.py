@@ -6,6 +6,7 @@ from advisor.inputs import printable
 from advisor.model.trial import Config, Trial
 from advisor.tuning.choice import Candidate
 from advisor.tuning.cost import rate
+from advisor.tuning.failures import failures
 from advisor.tuning.record import Record
 from advisor.tuning.settings import told
 
@@ -18,18 +19,20 @@ MIB = 1 << 20
 
 
 def measured_section(record: Record) -> str:
-    """Markdown for report.md; empty when nothing ran."""
-    if record.choice.config is None:
-        return ""
-    return "\n".join([*_head(record), *_curve(record), *_table(record)]).rstrip("\n") + "\n"
+    """Markdown for report.md."""
+    lines = [*_head(record)] if record.choice.config is None else [*_head(record), *_curve(record), *_table(record)]
+    return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def _head(record: Record) -> Iterator[str]:
     yield from ("## Measured data loading", "")
     yield from (f"{_plain(record.basis)}.", "")
     yield f"- Headroom: {_plain(record.headroom)}."
-    assert record.choice.config is not None
-    yield f"- Chosen: {_plain(told(record.choice))}."
+    if record.choice.config is None:
+        yield f"- Chosen: nothing, as {_plain(record.choice.why)}; no DataLoader settings are written."
+    else:
+        yield f"- Chosen: {_plain(told(record.choice))}."
+    yield from (f"- Failed: {_plain(line.rstrip('.'))}." for line in failures(record.trials))
     ceiling = _ceiling(record)
     if ceiling is not None:
         yield f"- Ceiling: the training step alone gives {ceiling:,.0f} samples/s, whatever the loader."
@@ -103,7 +106,8 @@ def _peaks(record: Record, config: Config) -> tuple[str, str]:
 def _ceiling(record: Record) -> float | None:
     """What the step alone gives with the chosen micro-batch."""
     chosen = record.choice.config
-    assert chosen is not None
+    if chosen is None:
+        return None
     alone: list[Trial] = [t for t in record.parts if t.part == "cached" and _same_step(t.config, chosen)]
     return max((speed for t in alone if (speed := rate(t.measurement)) is not None), default=None)
 

@@ -30,6 +30,9 @@ from advisor.tuning.shm import SharedMemory
 PACKAGE = Path(advisor.__file__).resolve().parent
 GRACE_SECONDS = 30.0
 """What a supervisor may take beyond the trial's limit to kill and clean up before it is given up."""
+BUDGET_SHARE = 1 / 5
+LEAST_LIMIT_SECONDS, MOST_LIMIT_SECONDS = 30.0, 300.0
+"""The time limit of a trial: long enough to start an interpreter with torch, short enough that a hang is bearable."""
 LONGEST_BASE = 50
 """A socket of multiprocessing adds some 50 bytes: trial-12345678/t/pymp-12345678/listener-12345678."""
 Progress = Callable[[str], None]
@@ -115,6 +118,11 @@ class WorkloadDescription:
     """All memory of the accelerator..."""
     device_free_bytes: int | None = None
     """...and what of it is free once a process has its context there."""
+
+
+def limit_seconds(budget_seconds: float) -> float:
+    """The time limit of a trial of a search with this budget."""
+    return min(max(BUDGET_SHARE * budget_seconds, LEAST_LIMIT_SECONDS), MOST_LIMIT_SECONDS)
 
 
 def run_trial(request: TrialRequest, on_progress: Progress | None = None) -> Measurement:

@@ -112,7 +112,10 @@ def test_a_workload_that_raises_is_reported_and_the_rest_is_written(
     assert "no such sample" in text
     assert "no DataLoader settings are written" in text
     assert (out / "facts.json").is_file()
-    assert "storage/checkpoint-exceeds-memory" in (out / "report.md").read_text()
+    report = (out / "report.md").read_text()
+    assert "storage/checkpoint-exceeds-memory" in report
+    assert "- Chosen: nothing, as no configuration could be measured; no DataLoader settings are written." in report
+    assert "no such sample" in report.partition("- Failed: ")[2]
     assert not (out / "job/dataloader.json").exists()
 
 

@@ -11,6 +11,7 @@ from advisor.commands._assemble import TUNING_FILE, job_as_chosen
 from advisor.model.job import Job
 from advisor.model.trial import Config, Measurement, Trial
 from advisor.tuning.choice import choose
+from advisor.tuning.curve import measured_section
 from advisor.tuning.record import SCHEMA_VERSION, Record, record_text
 from advisor.tuning.validity import validity_key
 from tests.trees import write_tree
@@ -120,3 +121,14 @@ def test_render_judges_the_loader_that_tune_chose(tmp_path: Path) -> None:
     assert before == "not-applicable"
     assert after != before
     assert verdict(tmp_path, "--ranks", "8", "--workers", "0") == "not-applicable"
+
+
+def test_render_keeps_what_was_measured_in_the_report(tmp_path: Path) -> None:
+    write_tree(tmp_path / "host", MACHINE)
+    (tmp_path / "out").mkdir()
+    verdict(tmp_path)
+    report = tmp_path / "out/report.md"
+    assert "## Measured" not in report.read_text()
+    (tmp_path / "out" / TUNING_FILE).write_text(record_text(record()))
+    verdict(tmp_path)
+    assert report.read_text().endswith("\n" + measured_section(record()))

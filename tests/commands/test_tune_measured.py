@@ -305,3 +305,14 @@ def test_control_characters_of_a_workload_do_not_reach_the_terminal(tmp_path: Pa
     text = _summary.text(record, None, None)
     assert "\x1b" not in text
     assert "no DataLoader settings are written" in text
+
+
+@pytest.mark.parametrize(("budget", "told"), [(60.0, "30 s"), (300.0, "60 s"), (1500.0, None)])
+def test_where_all_was_too_slow_a_longer_budget_is_advised(tmp_path: Path, budget: float, told: str | None) -> None:
+    def slow(config: Config, part: Piece = "loop", windows: int = 3) -> Measurement:
+        return Measurement("timed-out", message="not one window was measured")
+
+    asked = replace(ASKED, limits=Limits(budget_seconds=budget))
+    record, _ = measure(DESCRIBED, asked, parts(), Resources(cpus=2.0), tmp_path, slow, io.StringIO())
+    advice = [note for note in record.notes if "with a longer --budget" in note]
+    assert [note.partition(", ")[0] for note in advice] == ([] if told is None else [f"a trial had {told}"])

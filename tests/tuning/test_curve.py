@@ -61,6 +61,20 @@ def test_markup_in_a_name_stays_text() -> None:
     assert r"measured on a\|b\<i\>.py:f" in measured_section(record(*MEASURED, basis="measured on a|b<i>.py:f"))
 
 
-@pytest.mark.parametrize("trials", [(), (Trial(0, BASE, Measurement("killed")),)], ids=["none", "none-ran"])
-def test_without_a_measurement_there_is_no_section(trials: tuple[Trial, ...]) -> None:
-    assert measured_section(record(*trials)) == ""
+@pytest.mark.parametrize(
+    ("trials", "failed"),
+    [((), []), ((Trial(0, BASE, Measurement("killed", "by <b>")),), [r"- Failed: w0 p- b32 a1: killed: by \<b\>."])],
+    ids=["none", "none-ran"],
+)
+def test_where_nothing_was_measured_that_is_said_with_its_reason(trials: tuple[Trial, ...], failed: list[str]) -> None:
+    lines = measured_section(record(*trials)).splitlines()
+    assert lines[:2] == ["## Measured data loading", ""]
+    chosen = "- Chosen: nothing, as no configuration could be measured; no DataLoader settings are written."
+    assert lines[4:] == ["- Headroom: told.", chosen, *failed]
+
+
+def test_configurations_that_failed_are_told_beside_those_that_ran() -> None:
+    killed = [Trial(n, workers(n), Measurement("killed", f"pid {n}")) for n in range(30, 36)]
+    text = measured_section(record(*MEASURED, *killed))
+    told = "w30 p2 b32 a1, w31 p2 b32 a1, w32 p2 b32 a1, w33 p2 b32 a1 and 2 more: killed: pid 30"
+    assert f"- Failed: {told}.\n" in text
