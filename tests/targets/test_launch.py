@@ -1,5 +1,6 @@
 """job/launch.sh: each rank on the node of its GPU, found where it runs; unbound, and saying so, where none is told."""
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,20 +21,30 @@ def node(tmp_path: Path) -> Path:
     root, programs = tmp_path / "root", tmp_path / "bin"
     programs.mkdir()
     for address, number in NODES.items():
-        (root / "sys/bus/pci/devices" / address).mkdir(parents=True)
-        (root / "sys/bus/pci/devices" / address / "numa_node").write_text(f"{number}\n")
+        device(root, address, vendor="0x10de", **{"class": "0x030200", "numa_node": str(number)})
+    device(root, "0000:00:02.0", vendor="0x1a03", **{"class": "0x030000"})
+    device(root, "0000:01:00.0", vendor="0x10de", **{"class": "0x068000"})
     for number, (cpus, socket) in CPUS.items():
         (root / f"sys/devices/system/node/node{number}").mkdir(parents=True)
         (root / f"sys/devices/system/node/node{number}/cpulist").write_text(f"{cpus}\n")
         topology = root / f"sys/devices/system/cpu/cpu{cpus.partition('-')[0]}/topology"
         topology.mkdir(parents=True)
         (topology / "physical_package_id").write_text(f"{socket}\n")
+    (root / "sys/devices/system/node/possible").write_text("0-1,2-3\n")
     program(programs, "nvidia-smi", "cat <<'X'\n" + "\n".join(GPUS) + "\nX")
     # As numactl does, it starts the command; the first call of the script is only a trial.
     show = '[ "$1" = --show ] && echo "cpubind: $BOUND" && exit'
-    program(programs, "numactl", show + '; [ "$3" = true ] || { echo "bound $1 $2"; shift 2; exec "$@"; }')
+    refused = 'case "$REFUSED" in "") ;; *) case $1 in *=*"$REFUSED"*) exit 1;; esac;; esac'
+    start = '[ "$3" = true ] || { echo "bound $1 $2"; shift 2; exec "$@"; }'
+    program(programs, "numactl", f"{show}; {refused}; {start}")
     program(programs, "torchrun", 'case $1 in --help) echo "  --numa-binding {node}";; *) echo "torchrun $*";; esac')
     return tmp_path
+
+
+def device(root: Path, address: str, **files: str) -> None:
+    (root / "sys/bus/pci/devices" / address).mkdir(parents=True)
+    for name, text in files.items():
+        (root / "sys/bus/pci/devices" / address / name).write_text(f"{text}\n")
 
 
 def program(folder: Path, name: str, text: str) -> None:
@@ -129,13 +140,63 @@ def test_what_cannot_be_told_is_said_and_the_rank_starts_all_the_same(
     assert not (node / "pwned").exists()
 
 
-@pytest.mark.parametrize("text", ["-1", ""], ids=["not told", "empty"])
-def test_a_gpu_without_a_node_is_not_bound(node: Path, text: str) -> None:
-    if not text:
-        (node / "root/sys/bus/pci/devices/0000:3b:00.0/numa_node").unlink()
-    else:
-        (node / "root/sys/bus/pci/devices/0000:3b:00.0/numa_node").write_text(f"{text}\n")
-    assert start(node, *ECHO, LOCAL_RANK="0", LOCAL_WORLD_SIZE="3")[0] == RAN
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+@pytest.mark.parametrize("mode", ["node", "socket"])
+@pytest.mark.parametrize("text", ["-1", "", "x", None], ids=["not told", "empty", "no number", "no file"])
+def test_a_gpu_without_a_node_is_not_bound(node: Path, text: str | None, mode: str, shell: str) -> None:
+    file = node / "root/sys/bus/pci/devices/0000:3b:00.0/numa_node"
+    file.unlink()
+    if text is not None:
+        file.write_text(f"{text}\n")
+    out, said = start(node, *ECHO, mode=mode, shell=shell, LOCAL_RANK="0", LOCAL_WORLD_SIZE="3")
+    assert (out, said.splitlines()[1:]) == (RAN, ["the rank is not bound"])
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+@pytest.mark.parametrize("mode", ["node", "socket"])
+def test_a_gpu_on_a_node_without_cpus_is_not_bound(node: Path, shell: str, mode: str) -> None:
+    (node / "root/sys/devices/system/node/node0/cpulist").write_text("\n")
+    out, said = start(node, *ECHO, mode=mode, shell=shell, LOCAL_RANK="0", LOCAL_WORLD_SIZE="3")
+    assert (out, said) == (RAN, "node 0, on which GPU 0 is, has no CPUs\nthe rank is not bound")
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+@pytest.mark.parametrize("text", ["-1", None], ids=["not told", "no file"])
+def test_a_gpu_on_a_socket_that_is_not_known_is_not_bound(node: Path, shell: str, text: str | None) -> None:
+    for number in (0, 4, 8, 12):
+        file = node / f"root/sys/devices/system/cpu/cpu{number}/topology/physical_package_id"
+        file.unlink()
+        if text is not None:
+            file.write_text(f"{text}\n")
+    out, said = start(node, *ECHO, mode="socket", shell=shell, LOCAL_RANK="0", LOCAL_WORLD_SIZE="3")
+    assert (out, said) == (RAN, "the kernel does not say which socket node 0 is on\nthe rank is not bound")
+    assert start(node, *ECHO, shell=shell, LOCAL_RANK="0", LOCAL_WORLD_SIZE="3")[0].startswith("bound ")
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+def test_a_socket_is_without_its_nodes_that_have_no_cpus(node: Path, shell: str) -> None:
+    (node / "root/sys/devices/system/node/node1/cpulist").write_text("\n")
+    out, said = start(node, *ECHO, mode="socket", shell=shell, LOCAL_RANK="0", LOCAL_WORLD_SIZE="3")
+    assert (out, said) == (f"bound --cpunodebind=0 --localalloc\n{RAN}", "")
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+def test_what_is_not_installed_keeps_no_rank_from_starting(node: Path, shell: str) -> None:
+    """Neither nvidia-smi nor numactl nor awk, and an env.sh with a line that fails."""
+    only = node / "only"
+    only.mkdir()
+    for name in ("dirname", "grep", "tr", "true"):
+        (only / name).symlink_to(shutil.which(name) or name)
+    out, said = start(
+        node,
+        *("/bin/sh", *ECHO[1:]),
+        shell=shell,
+        env="false; A=$UNSET",
+        LOCAL_RANK="0",
+        LOCAL_WORLD_SIZE="3",
+        PATH=str(only),
+    )
+    assert (out, said.splitlines()[-2:]) == (RAN, ["the PCI address of GPU 0 is not known", "the rank is not bound"])
 
 
 def test_a_node_that_the_group_may_not_use_is_not_bound_to(node: Path) -> None:
@@ -154,6 +215,50 @@ def test_a_node_that_the_group_may_not_use_is_not_bound_to(node: Path) -> None:
 )
 def test_torchrun_binds_by_itself_where_it_can(node: Path, arguments: tuple[str, ...], expected: str) -> None:
     assert start(node, "torchrun", *arguments, SLURM_LOCALID="0", SLURM_STEP_TASKS_PER_NODE="1") == (expected, "")
+
+
+TRAIN = ("torchrun", "train.py")
+BOUND = "torchrun --numa-binding={} train.py"
+
+
+def test_torchrun_binds_to_sockets_where_every_node_has_cpus_for_it(node: Path) -> None:
+    assert start(node, *TRAIN, mode="socket") == (BOUND.format("socket"), "")
+
+
+def test_torchrun_needs_no_nvidia_smi_to_bind(node: Path) -> None:
+    (node / "bin" / "nvidia-smi").unlink()
+    assert start(node, *TRAIN) == (BOUND.format("node"), "")
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+@pytest.mark.parametrize(
+    ("mode", "file", "text", "why"),
+    [
+        ("node", "bus/pci/devices/0000:5e:00.0/numa_node", "-1", "does not say which NUMA node GPU 0000:5e:00.0 is on"),
+        ("node", "devices/system/node/node1/cpulist", "", "node 1, on which GPU 0000:5e:00.0 is, has no CPUs"),
+        ("socket", "devices/system/node/node1/cpulist", "", "node 1, on which GPU 0000:5e:00.0 is, has no CPUs"),
+        ("socket", "devices/system/node/possible", "0-9", "node 4 has no CPUs for this job"),
+        ("socket", "devices/system/node/possible", "", "node unknown has no CPUs for this job"),
+    ],
+    ids=["node not told", "node without CPUs", "socket without CPUs there", "memory only", "possible nodes not known"],
+)
+def test_torchrun_is_not_asked_for_what_would_end_it(
+    node: Path, shell: str, mode: str, file: str, text: str, why: str
+) -> None:
+    (node / "root/sys" / file).write_text(f"{text}\n")
+    program(node / "bin", "numactl", "case $1 in *=[0-3] | *=[0-3],*) ;; *) exit 1;; esac")
+    out, said = start(node, *TRAIN, mode=mode, shell=shell)
+    assert (out, why in said, said.endswith("ranks are not bound")) == ("torchrun train.py", True, True)
+
+
+def test_torchrun_is_started_as_it_is_where_the_group_may_not_use_a_node(node: Path) -> None:
+    out, said = start(node, *TRAIN, REFUSED="3")
+    assert (out, "cannot bind to node 3" in said) == ("torchrun train.py", True)
+
+
+def test_torchrun_is_started_as_it_is_where_no_gpu_is_seen(node: Path) -> None:
+    out, said = start(node, *TRAIN, ADVISOR_ROOT=str(node / "nowhere"))
+    assert (out, "no GPU can be seen" in said) == ("torchrun train.py", True)
 
 
 def test_an_older_torchrun_is_started_as_it_is(node: Path) -> None:

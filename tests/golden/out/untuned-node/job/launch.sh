@@ -9,7 +9,7 @@
 # source: numactl(8) (--cpunodebind, --localalloc, --membind)
 # source: https://docs.kernel.org/admin-guide/mm/numaperf.html
 # source: https://docs.nvidia.com/cuda/cuda-c-programming-guide/ (CUDA_DEVICE_ORDER)
-set -eu
+# No set -e and no set -u: whatever fails here, the rank starts.
 
 binding='node'
 root=${ADVISOR_ROOT-} # another place for /sys, to try it out
@@ -62,16 +62,46 @@ address_of() {
             }'
 }
 
-# Nodes of the socket that CPUs $1 (a list) belong to.
-nodes_of_socket() {
-    first=${1%%[-,]*}
-    package=$(cat "$root/sys/devices/system/cpu/cpu$first/topology/physical_package_id")
+# The content of file $1 without its line break; nothing where it cannot be read.
+content() {
+    text=
+    { read -r text <"$1"; } 2>/dev/null
+    printf '%s' "$text"
+}
+
+# The socket of the first of CPUs $1 (a list); nothing where the kernel does not say.
+socket_of() {
+    content "$root/sys/devices/system/cpu/cpu${1%%[-,]*}/topology/physical_package_id" | grep -x '[0-9][0-9]*'
+}
+
+# The NUMA nodes for a rank with GPU $2, whose PCI address is $1, as numactl takes them; nothing, and why, when that
+# cannot be told.
+nodes_of_gpu() {
+    node=$(content "$root/sys/bus/pci/devices/$1/numa_node")
+    case $node in
+    '' | *[!0-9]*)
+        say "the firmware does not say which NUMA node GPU $2 is on"
+        return
+        ;;
+    esac
+    cpus=$(content "$root/sys/devices/system/node/node$node/cpulist")
+    if [ -z "$cpus" ]; then
+        say "node $node, on which GPU $2 is, has no CPUs"
+        return
+    fi
+    if [ "$binding" != socket ]; then
+        printf '%s\n' "$node"
+        return
+    fi
+    socket=$(socket_of "$cpus")
+    if [ -z "$socket" ]; then
+        say "the kernel does not say which socket node $node is on"
+        return
+    fi
     nodes=
     for folder in "$root"/sys/devices/system/node/node[0-9]*; do
-        cpus=$(cat "$folder/cpulist")
-        first=${cpus%%[-,]*}
-        file=$root/sys/devices/system/cpu/cpu$first/topology/physical_package_id
-        if [ -n "$first" ] && [ -r "$file" ] && [ "$(cat "$file")" = "$package" ]; then
+        cpus=$(content "$folder/cpulist")
+        if [ -n "$cpus" ] && [ "$(socket_of "$cpus")" = "$socket" ]; then
             nodes=$nodes${nodes:+,}${folder##*/node}
         fi
     done
@@ -105,18 +135,52 @@ nodes_of_rank() {
         ;;
     esac
     address=$(address_of "$gpu")
-    file=$root/sys/bus/pci/devices/$address/numa_node
-    if [ -z "$address" ] || [ ! -r "$file" ]; then
+    if [ -z "$address" ] || [ ! -r "$root/sys/bus/pci/devices/$address/numa_node" ]; then
         say "the PCI address of GPU $gpu is not known"
         return
     fi
-    node=$(cat "$file")
-    if [ "$node" -lt 0 ]; then
-        say "the firmware does not say which NUMA node GPU $gpu is on"
-    elif [ "$binding" = socket ]; then
-        nodes_of_socket "$(cat "$root/sys/devices/system/node/node$node/cpulist")"
-    else
-        printf '%s\n' "$node"
+    nodes_of_gpu "$address" "$gpu"
+}
+
+# Whether ranks can be bound to nodes $1 here. Not --membind: with it an allocation fails when the node is full.
+can_bind() {
+    numactl --cpunodebind="$1" --localalloc true 2>/dev/null
+}
+
+# The numbers of a list such as 0-3,8, one a line.
+expanded() {
+    printf '%s\n' "$1" | tr ',' '\n' | awk -F - '/^[0-9]+(-[0-9]+)?$/ { for (i = $1 + 0; i <= $NF + 0; i++) print i }'
+}
+
+# Whether torchrun can bind to the nodes of all NVIDIA GPUs: where it cannot, it ends (torch/numa/binding.py), and a GPU
+# whose node is not known it takes for one on node 0.
+torchrun_can_bind() {
+    found=no
+    for device in "$root"/sys/bus/pci/devices/*; do
+        case $(content "$device/vendor"):$(content "$device/class") in
+        0x10de:0x03*) ;;
+        *) continue ;;
+        esac
+        found=yes
+        nodes=$(nodes_of_gpu "${device##*/}" "${device##*/}")
+        [ -n "$nodes" ] || return 1
+        if ! can_bind "$nodes"; then
+            say "numactl is not here, or cannot bind to node $nodes"
+            return 1
+        fi
+    done
+    if [ "$found" = no ]; then
+        say 'no GPU can be seen on the bus'
+        return 1
+    fi
+    if [ "$binding" = socket ]; then # then it looks at all nodes that there could be, and ends where one has no CPUs
+        possible=$(expanded "$(content "$root/sys/devices/system/node/possible")")
+        for node in ${possible:-unknown}; do
+            if ! can_bind "$node"; then
+                say "torchrun cannot bind to sockets here: node $node has no CPUs for this job"
+                return 1
+            fi
+        done
     fi
 }
 
@@ -136,12 +200,14 @@ if [ "${1##*/}" = torchrun ]; then
     case " $* " in
     *' --numa-binding'* | *' --numa_binding'*) exec "$@" ;;
     esac
-    if "$1" --help 2>/dev/null | grep -q -e '--numa-binding'; then
+    if ! "$1" --help 2>/dev/null | grep -q -e '--numa-binding'; then
+        say 'this torchrun has no --numa-binding: give it --no-python, and launch.sh before the command'
+    elif torchrun_can_bind; then
         program=$1
         shift
         exec "$program" "--numa-binding=$binding" "$@"
     fi
-    say 'this torchrun has no --numa-binding: give it --no-python, and launch.sh before the command; ranks are not bound'
+    say 'ranks are not bound'
     exec "$@"
 fi
 
@@ -151,8 +217,7 @@ if [ "$bound" = 1 ]; then # by the launcher (srun --cpu-bind, mpirun --bind-to),
 fi
 nodes=$(nodes_of_rank)
 if [ -n "$nodes" ]; then
-    # Not --membind: with it an allocation fails when the node is full.
-    if numactl --cpunodebind="$nodes" --localalloc true 2>/dev/null; then
+    if can_bind "$nodes"; then
         exec numactl --cpunodebind="$nodes" --localalloc "$@"
     fi
     say "numactl is not here, or cannot bind to node $nodes"
