@@ -80,6 +80,7 @@ class RdmaDevice(Facts):
     driver: Annotated[str | None, File("device/driver"), "kernel driver"] = None
     pci_address: Annotated[str | None, File("device"), "of the card"] = None
     numa_node: Annotated[int | None, File("device/numa_node"), "of the card, else of the nearest parent"] = None
+    virtual_function: Annotated[bool | None, File("device/physfn"), "part of an SR-IOV card; a VM cannot tell"] = None
     verbs_node: Annotated[str | None, "name of the device node that programs open"] = None
     verbs_node_there: Annotated[
         bool | None, SeenAs("own"), "the node is in /dev/infiniband; a container must be given it"
@@ -200,9 +201,16 @@ def _device(host: Host, name: str) -> RdmaDevice:
         driver=link_name(host, f"{folder}/device/driver"),
         pci_address=chain[-1] if chain else None,
         numa_node=node,
+        virtual_function=_is_part(host, f"{folder}/device"),
         ports=None if ports is None else tuple(_port(host, folder, int(port)) for port in ports if port.isdecimal()),
         origins={"numa_node": near},
     )
+
+
+def _is_part(host: Host, device: str) -> bool | None:
+    """Whether the device is a virtual function. One made by software (rxe, siw) has no hardware to be part of."""
+    names = host.names(device)
+    return "physfn" in names if names else False if host.gaps.get(device) == "absent" else None
 
 
 def _port(host: Host, device: str, number: int) -> Port:

@@ -89,6 +89,23 @@ def test_the_card_is_found_through_the_device(tmp_path: Path) -> None:
     assert evidence_path(devices[0], "numa_node") == "/sys/devices/pci0000:3a/0000:3a:00.0/numa_node"
 
 
+@pytest.mark.parametrize(
+    ("beside", "virtual"), [(("physfn/",), True), (("numa_node",), False), ((), None)], ids=["part", "card", "untold"]
+)
+def test_a_part_of_a_card_is_told_by_its_link_to_the_card(
+    tmp_path: Path, beside: tuple[str, ...], virtual: bool | None
+) -> None:
+    host = write_tree(tmp_path, {**ROCE, **{f"{IB}/mlx5_0/device/{name}": "" for name in beside}})
+    (device,) = read(host).devices or ()
+    assert device.virtual_function is virtual
+    assert evidence_path(device, "virtual_function") == f"{IB}/mlx5_0/device/physfn"
+
+
+def test_a_device_made_by_software_is_no_part_of_a_card(tmp_path: Path) -> None:
+    (device,) = read(write_capture(tmp_path, ROCE)).devices or ()
+    assert device.virtual_function is False
+
+
 def test_a_port_that_does_not_say_its_state_leaves_the_sum_open(tmp_path: Path) -> None:
     host = write_tree(tmp_path, {**ROCE, f"{IB}/mlx5_1/ports/1/state": "strange\n"})
     assert read(host).active_ports is None
