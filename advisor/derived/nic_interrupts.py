@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated
 
-from advisor.model.facts import Facts, Volatile
+from advisor.model.facts import Facts, Volatile, evidence_path
 from advisor.probes._cpulist import parse_cpulist
 from advisor.probes.cpu import Cpu
 from advisor.probes.irq import Irq, IrqDevice, Vector
@@ -27,7 +27,7 @@ class NicInterrupts(Facts):
     pci_address: str
     speed_mbps: int | None = None
     up: Annotated[bool | None, "the interface has a link"] = None
-    does_rdma: Annotated[bool | None, "RDMA devices lie on the same card"] = None
+    does_rdma: Annotated[bool | None, "RDMA devices lie on the same card, or carry the bond it is part of"] = None
     queues: Annotated[int | None, "interrupts of its queues"] = None
     near_cpus: Annotated[tuple[int, ...] | None, "CPUs near the card that are not isolated"] = None
     far_queues: Annotated[int | None, Volatile(), "of those, how many go to a CPU that is not near"] = None
@@ -85,7 +85,7 @@ def _card(
         origins={
             "speed_mbps": f"{interface.origin}/speed",
             "up": f"{interface.origin}/operstate",
-            "does_rdma": f"{interface.origin}/device/infiniband",
+            "does_rdma": evidence_path(interface, "rdma_devices"),
             "near_cpus": f"{one.origin}/local_cpulist",
             "queues": "/proc/interrupts" if one.vectors is not None else f"{one.origin}/msi_irqs",
             "far_queues_at_rest": "/proc/irq/N/effective_affinity_list",

@@ -15,6 +15,7 @@ from advisor.model.facts import Counter, Facts, File, Root, Seen, Volatile
 from advisor.probes._collected import Collected
 from advisor.probes._interfaces import NET, device_of, interface_names
 from advisor.probes._links import BONDING, STATISTICS, LinkStatistics, parse_vlans, read_bond, read_statistics
+from advisor.probes._rdma_netdevs import INFINIBAND, rdma_devices_of
 from advisor.probes._sysfs import link_name, near_numa_node, pci_chain, quiet_text
 
 ORIGIN = NET
@@ -66,7 +67,9 @@ class Interface(Facts):
         str | None, File(f"{BONDING}/active_slave"), Volatile(), "the one in use, in modes that use one"
     ] = None
     bond_lacp_rate: Annotated[str | None, File(f"{BONDING}/lacp_rate"), "slow or fast, of 802.3ad"] = None
-    rdma_devices: Annotated[tuple[str, ...] | None, File("device/infiniband"), "RDMA devices of the same card"] = None
+    rdma_devices: Annotated[
+        tuple[str, ...] | None, File("device/infiniband"), "RDMA devices of the same card, or of the bond it is part of"
+    ] = None
     virtual_function: Annotated[bool | None, File("device/physfn"), "part of an SR-IOV card; a VM cannot tell"] = None
 
 
@@ -88,6 +91,9 @@ COLLECTED = Collected(
         (f"{ORIGIN}/*", "device"),
         (f"{ORIGIN}/*/device", "numa_node"),
         (f"{ORIGIN}/*/{STATISTICS}", "*"),
+        (INFINIBAND, "*"),
+        (f"{INFINIBAND}/*/ports", ""),
+        (f"{INFINIBAND}/*/ports/*/gids", "*"),
     ),
     large_files=(VLANS,),
 )
@@ -112,7 +118,24 @@ def read(host: Host) -> Net:
             interfaces.append(_interface(host, name, kind, devices[name], vlans or {}))
         elif not is_made_up(name):
             others.append(name)
-    return Net(origin=ORIGIN, interfaces=tuple(interfaces), others=tuple(others))
+    return Net(origin=ORIGIN, interfaces=_with_bonds(host, interfaces), others=tuple(others))
+
+
+def _with_bonds(host: Host, interfaces: list[Interface]) -> tuple[Interface, ...]:
+    """The interfaces; members of a bond without RDMA devices of their own have those that carry the bond."""
+    bonds = {one.name for one in interfaces if one.kind == "bond"}
+    return tuple(
+        _with_those_of(host, one, one.master) if one.master in bonds and one.rdma_devices == () else one
+        for one in interfaces
+    )
+
+
+def _with_those_of(host: Host, member: Interface, bond: str) -> Interface:
+    devices = rdma_devices_of(host, bond)
+    if devices == ():
+        return member
+    origins = {**member.origins, "rdma_devices": INFINIBAND}
+    return member.model_copy(update={"rdma_devices": devices, "origins": origins})
 
 
 def is_made_up(name: str) -> bool:
