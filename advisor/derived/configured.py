@@ -106,16 +106,18 @@ def _sysctl(
     for key, setters in found.items():
         # A pattern does not change a key that a line names: systemd-sysctl sets the keys that are named last.
         setters[:0] = [_of_line(line) for line in patterns if fnmatchcase(key_file(key), key_file(line.key))]
-    for setter, key in _tuned(tuned):
+    by_tuned = _tuned(tuned)
+    for setter, key in by_tuned:
         mine = found.setdefault(key, [])
         mine.append(setter)
         live.setdefault(key, shown(sysctl, key))
-    if tuned is not None and tuned.reapply_sysctl is not False:
+    if tuned is not None and by_tuned and tuned.reapply_sysctl is not False:
         for setters in found.values():
             again = [
                 one for one in setters if one.by == "sysctl.d" and not one.pattern and one.path.startswith(_REAPPLIED)
             ]
-            if again and any(one.by == "tuned" for one in setters):
+            # All of these lines are applied, also where the profile does not set the key.
+            if again and setters[-1] is not again[-1]:
                 setters.append(again[-1].model_copy(update={"by": "tuned again"}))
     for setter, key in _udev(udev):
         found.setdefault(key, []).append(setter)

@@ -1,5 +1,6 @@
 """Why one setting is not written, looked at by itself."""
 
+import re
 from collections.abc import Mapping
 
 from advisor.errors import InputError
@@ -8,6 +9,9 @@ from advisor.model.snapshot import Snapshot
 from advisor.targets._base import SetBy, Target
 from advisor.targets._denied import denied
 from advisor.targets._host import in_container
+
+_PACKAGES = re.compile(r"/(?:usr/lib|usr/local/lib|usr/etc|lib|run)(?=/)")
+"""Where files lie that one of the same name in ``/etc`` replaces."""
 
 
 def known_target(setting: Setting, targets: Mapping[str, Target]) -> Target:
@@ -42,10 +46,14 @@ def _never(setting: Setting, target: Target) -> str | None:
 
 def _set_elsewhere(setting: Setting, target: Target, files: tuple[SetBy, ...]) -> str | None:
     """The operator's or vendor's own configuration stands, whatever it says."""
-    others = [file for file in files if not file.ours]
+    # A later line that says the same as ours takes nothing from it.
+    others = [f for f in files if not f.ours and not (f.later and target.same(setting.key, f.text, setting.value))]
     if not others:
         return None
     last = others[-1]
+    if last.later:
+        own = _PACKAGES.sub("/etc", last.path, count=1)
+        return f"set to {last.text} by {last.place()}, which wins over ours: to change it, put your own copy at {own}"
     if last.text == target.text(setting.key, setting.value):
         return f"already set to {last.text} by {last.place()}"
     return f"set to {last.text} by {last.place()}: change it there if you agree"

@@ -180,19 +180,28 @@ def _shown(key: str, value: str) -> str:
 
 
 def counting(lines: list[TunedLine]) -> tuple[TunedLine, ...]:
-    """The lines with which of them count: of one unit's key the last, and none that stands before a ``replace``."""
+    """The lines with which of them count: of one unit's key the last, none that stands before a ``replace``, and none
+    that a later profile's ``drop`` names."""
     last: dict[tuple[str, str], int] = {}
     start: dict[str, int] = {}
+    dropped: set[int] = set()
     for number, line in enumerate(lines):
         last[line.section, line.key] = number
         if line.key == "replace" and line.value.lower() in ("1", "true"):
             start[line.section] = min(n for n, other in enumerate(lines) if _together(other, line))
+        if line.key == "drop":
+            names = re.split(r"\s*[,;]\s*", line.value)
+            dropped |= {n for n, one in enumerate(lines[:number]) if one.key in names and _replaced(one, line)}
     return tuple(
         line
-        if last[line.section, line.key] == number and number >= start.get(line.section, 0)
+        if last[line.section, line.key] == number and number >= start.get(line.section, 0) and number not in dropped
         else line.model_copy(update={"counts": False})
         for number, line in enumerate(lines)
     )
+
+
+def _replaced(one: TunedLine, by: TunedLine) -> bool:
+    return one.section == by.section and one.path != by.path
 
 
 def _together(one: TunedLine, other: TunedLine) -> bool:

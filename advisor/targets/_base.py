@@ -35,6 +35,8 @@ class SetBy:
     text: str
     path: str
     line: int | None = None
+    later: bool = False
+    """A package's file, or one in ``/run``, that is applied behind ours and so wins over it."""
 
     @property
     def ours(self) -> bool:
@@ -78,7 +80,8 @@ class Target(Protocol):
         """Why this host cannot take the setting (or that it is not known whether it can); ``None`` when it can."""
 
     def set_by(self, snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
-        """Configuration files in ``/etc`` that set ``key``, in the order in which they are read."""
+        """Configuration files in ``/etc`` that set ``key``, in the order in which they are read, and others that win
+        over ours."""
 
     def same(self, key: str, seen: str, value: Value) -> bool:
         """Whether ``seen`` is what ``value`` would bring about."""

@@ -5,7 +5,7 @@ from advisor.probes.platform import Platform
 from advisor.targets._base import Seen
 
 _OPERATORS = ("/etc/", "/proc/cmdline")
-"""What lies elsewhere (/usr/lib, /run) is the distribution's, which /etc may override."""
+"""What lies elsewhere (/usr/lib, /run) is the distribution's, which /etc may override where it is read later."""
 
 
 def in_container(snapshot: Snapshot) -> bool:
@@ -17,6 +17,11 @@ def in_container(snapshot: Snapshot) -> bool:
 def operators(path: str) -> bool:
     """Whether a configuration file is the operator's to write."""
     return path.startswith(_OPERATORS)
+
+
+def packaged_behind(path: str, ours: str) -> bool:
+    """Whether a file that is not the operator's is read behind ours: of all folders together the name decides."""
+    return not operators(path) and path.rpartition("/")[2] > ours
 
 
 def not_seen(snapshot: Snapshot, path: str) -> Seen:

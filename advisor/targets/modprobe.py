@@ -11,14 +11,15 @@ from advisor.model.snapshot import Snapshot
 from advisor.probes.modules import Module, Modules, module_named
 from advisor.probes.nvidia import PARAMS, Nvidia, parameter_taken
 from advisor.targets._base import Seen, SetBy
-from advisor.targets._host import in_container, not_seen, operators
+from advisor.targets._host import in_container, not_seen, operators, packaged_behind
 from advisor.targets._installed import FILE_MODE, Line, LiveFile, lines_of
 from advisor.targets._values import named as named
 from advisor.targets._values import plain, raised_numbers
 
 SCOPE: Scope = "host"
 SUGGESTED = False
-PLACES = ("/etc/modprobe.d/90-advisor.conf",)
+_OURS = "90-advisor.conf"
+PLACES = (f"/etc/modprobe.d/{_OURS}",)
 MODE = FILE_MODE
 WHEN = "when the module is loaded anew: after a reboot (rebuild the initramfs first if the module is in it)"
 _LINE = re.compile(r"options (?P<module>[A-Za-z0-9_]+) (?P<parameter>[A-Za-z0-9_]+)=(?P<text>\S+)", re.ASCII)
@@ -95,13 +96,16 @@ def cannot_take(snapshot: Snapshot, key: str, value: Value) -> str | None:
 
 
 def set_by(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
-    """Lines of modprobe.d and words of the kernel command line that set the parameter."""
+    """Lines of modprobe.d and words of the kernel command line that set the parameter; of packages' lines the last
+    that is read behind ours."""
     modules = snapshot.get(Modules)
     wanted = tuple(key.split("."))
-    return tuple(
-        SetBy(option.value or "", option.path, option.line)
-        for option in (modules.options if modules else None) or ()
-        if (option.module, option.parameter) == wanted and operators(option.path)
+    options = [o for o in (modules.options if modules else None) or () if (o.module, o.parameter) == wanted]
+    own = [o for o in options if operators(o.path)]
+    later = [o for o in options if packaged_behind(o.path, _OURS)][-1:]
+    return (
+        *(SetBy(o.value or "", o.path, o.line) for o in own),
+        *(SetBy(o.value or "", o.path, o.line, later=True) for o in later),
     )
 
 

@@ -8,17 +8,17 @@ https://man7.org/linux/man-pages/man5/sysctl.d.5.html
 import re
 from fnmatch import fnmatchcase
 
-from advisor.derived.configured import Configuration, setting_of
+from advisor.derived.configured import Configuration, Setter, setting_of
 from advisor.model.setting import Scope, Setting, Value
 from advisor.model.snapshot import Snapshot
 from advisor.probes.ip import KEYS as INTERFACE_KEYS
 from advisor.probes.ip import Ip
 from advisor.probes.sysctl import ORIGIN, Sysctl, SysctlLine, key_file, key_name, live_value
-from advisor.probes.systemd import Systemd, service_named
 from advisor.probes.tuned import Tuned
 from advisor.targets._base import Seen, SetBy
-from advisor.targets._host import in_container, not_seen, operators
+from advisor.targets._host import in_container, not_seen, operators, packaged_behind
 from advisor.targets._installed import FILE_MODE, Line, LiveFile, lines_of
+from advisor.targets._tuned import installed, is_floor, reapplies
 from advisor.targets._values import plain, raised_numbers, unprintable
 
 SCOPE: Scope = "host"
@@ -28,7 +28,8 @@ _KEY = re.compile(r"[a-z][a-z0-9_-]*(\.[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*)+", re.A
 _COME_LATER = ("net/netfilter/", "net/ipv4/netfilter/", "net/bridge/", "sunrpc/", "fs/nfs/", "fs/lustre/")
 """Keys of modules, which may be loaded after the files were read at boot; modprobe.d or a rule of udev applies then."""
 _INTERFACE_KEY = re.compile(r"net/ipv4/conf/([^/]+)/([a-z_]+)", re.ASCII)
-PLACES = ("/etc/sysctl.d/90-advisor.conf",)
+_OURS = "90-advisor.conf"
+PLACES = (f"/etc/sysctl.d/{_OURS}",)
 MODE = FILE_MODE
 WHEN = "at the next boot, or with: sysctl -p /etc/sysctl.d/90-advisor.conf"
 _LINE = re.compile(r"-?(?P<key>[a-z][A-Za-z0-9_./-]*) = (?P<text>\S.*)", re.ASCII)
@@ -129,25 +130,45 @@ def _unlike(here: str, wanted: str) -> str | None:
 
 def set_by(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
     """Lines that set the key, by name or by pattern, in the order in which they are applied: sysctl.d in ``/etc``, then
-    the operator's own profiles of TuneD, where it is installed."""
+    the operator's own profiles of TuneD, where it is installed; then what wins over ours of packages and ``/run``."""
     sysctl = snapshot.get(Sysctl)
     files = tuple(
         SetBy(text(key, line.value), line.path, line.line)
         for line in (sysctl.configured if sysctl else None) or ()
         if operators(line.path) and _names(line, key)
     )
-    return (*files, *_tuned(snapshot, key))
+    return (*files, *_tuned(snapshot, key), *_behind_ours(snapshot, key))
 
 
 def _tuned(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
-    tuned, service = snapshot.get(Tuned), service_named(snapshot.get(Systemd) or Systemd(), "tuned")
-    if tuned is None or service is None or service.path is None:
-        return ()
+    tuned = installed(snapshot)
     return tuple(
         SetBy(text(key, line.value), line.path, line.line)
-        for line in tuned.lines or ()
+        for line in (tuned.lines if tuned else None) or ()
         if line.plugin == "sysctl" and line.counts and operators(line.path) and key_name(line.key) == key_name(key)
     )
+
+
+def _behind_ours(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
+    """The line that would count at boot behind ours, and rules of udev, which set the key later still."""
+    known = snapshot.get(Configuration)
+    found = setting_of(known.sysctl if known else None, key)
+    setters = found.setters if found else ()
+    later = [one for one in setters if one.by == "sysctl.d" and not one.pattern and packaged_behind(one.path, _OURS)]
+    if reapplies(snapshot):
+        later = [one for one in later if one.path.startswith("/run/")]
+    else:
+        later = _counting(setters, "tuned") or later
+    last = [*later[-1:], *_counting(setters, "udev")]
+    return tuple(_set_by(key, one, later=not operators(one.path)) for one in last)
+
+
+def _counting(setters: tuple[Setter, ...], by: str) -> list[Setter]:
+    return [one for one in setters if one.by == by and not is_floor(one.value)]
+
+
+def _set_by(key: str, one: Setter, later: bool = False) -> SetBy:
+    return SetBy(text(key, one.value), one.path, one.line, later)
 
 
 def _names(line: SysctlLine, key: str) -> bool:
@@ -169,9 +190,8 @@ def winners(snapshot: Snapshot, key: str, value: str) -> tuple[SetBy, ...] | Non
     found = setting_of(known.sysctl, key)
     if found is None:
         return ()
-    last = [found.wins] if found.wins is not None else []
-    last += [one for one in found.setters if one.by == "udev"]
-    return tuple(SetBy(text(key, one.value), one.path, one.line) for one in last)
+    at_boot = [one for one in found.setters if one.by != "udev" and not is_floor(one.value)]
+    return tuple(_set_by(key, one) for one in (*at_boot[-1:], *_counting(found.setters, "udev")))
 
 
 def _in_profile(snapshot: Snapshot, key: str) -> bool:

@@ -15,8 +15,9 @@ from advisor.probes.block import Block, BlockDevice
 from advisor.probes.mounts import BDI, Mounts
 from advisor.probes.udev import Udev, UdevSetting
 from advisor.targets._base import Seen, SetBy
-from advisor.targets._host import in_container, not_seen, operators
+from advisor.targets._host import in_container, not_seen, operators, packaged_behind
 from advisor.targets._installed import FILE_MODE, Entry, Line, LiveFile, entries
+from advisor.targets._tuned import active, disks, installed, is_floor, stands
 from advisor.targets._udev_match import (
     NFS,
     NVME,
@@ -121,13 +122,14 @@ def cannot_take(snapshot: Snapshot, key: str, value: Value) -> str | None:
 
 
 def set_by(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
-    """Rules of the operator, and of anybody behind ours, that may set the same of these devices."""
+    """Rules of the operator, and of anybody behind ours, that may set the same of these devices; then TuneD."""
     udev = snapshot.get(Udev)
-    return tuple(
-        SetBy(one.value, one.path, one.line)
+    rules = tuple(
+        SetBy(one.value, one.path, one.line, later=not operators(one.path))
         for one in (udev.settings if udev else None) or ()
-        if (operators(one.path) or one.path.rpartition("/")[2] > _OURS) and _sets(one, key)
+        if (operators(one.path) or packaged_behind(one.path, _OURS)) and _sets(one, key)
     )
+    return (*rules, *stands(snapshot, key.rpartition("/")[2], _disks(snapshot, key)))
 
 
 def _sets(one: UdevSetting, key: str) -> bool:
@@ -141,6 +143,12 @@ def _names(devices: str) -> tuple[str, ...]:
     if is_place(devices):
         return ("dm-0",) if devices.startswith("dm:") else ("nvme0n1",)
     return ("nvme0n1", "nvme1n1", "nvme10n1") if devices == NVME else (devices,)
+
+
+def _disks(snapshot: Snapshot, key: str) -> tuple[str, ...]:
+    """The names of the disks that are meant here; none of NFS."""
+    devices = key.partition("/")[0]
+    return () if devices == NFS else tuple(one.name for one in _devices(snapshot, devices)) or _names(devices)
 
 
 def same(key: str, seen: str, value: Value) -> bool:
@@ -187,13 +195,19 @@ def _read_back(entry: Entry) -> Line:
 
 
 def winners(snapshot: Snapshot, key: str, value: str) -> tuple[SetBy, ...] | None:
-    """Our rule, and rules behind it that may set the same of these devices."""
+    """Our rule, rules behind it that may set the same of these devices, and TuneD, which sets it once more at boot."""
     udev = snapshot.get(Udev)
     if udev is None or udev.settings is None or in_container(snapshot):
         return None
     every = [one for one in udev.settings if _sets(one, key)]
     ours = next((number for number, one in enumerate(every) if one.path == PLACES[0] and one.value == value), None)
-    return () if ours is None else tuple(SetBy(one.value, one.path, one.line) for one in every[ours:])
+    rules = () if ours is None else tuple(SetBy(one.value, one.path, one.line) for one in every[ours:])
+    tuned = disks(installed(snapshot), key.rpartition("/")[2], _disks(snapshot, key))
+    if tuned and active(snapshot) is None:
+        return None
+    # It leaves alone what is larger than its ">"; and what is larger than ours, ours leaves alone.
+    counting = [one for one in tuned if active(snapshot) and not is_floor(one.text)]
+    return (*rules, *(one for one in counting if one.text == value or not fulfilled(key, one.text, value)))
 
 
 def in_force(snapshot: Snapshot, key: str) -> Seen | None:

@@ -11,14 +11,15 @@ from advisor.model.snapshot import Snapshot
 from advisor.probes.limits import Limits, ServiceLimits
 from advisor.probes.systemd import ORIGIN, Service, Systemd
 from advisor.targets._base import Seen, SetBy
-from advisor.targets._host import in_container, not_seen, operators
+from advisor.targets._host import in_container, not_seen, operators, packaged_behind
 from advisor.targets._installed import FILE_MODE, Line, LiveFile, entries
 from advisor.targets._values import named as named
 from advisor.targets._values import plain
 
 SCOPE: Scope = "host"
 SUGGESTED = False
-PLACES = (f"{ORIGIN}/*.service.d/90-advisor.conf",)
+_OURS = "90-advisor.conf"
+PLACES = (f"{ORIGIN}/*.service.d/{_OURS}",)
 MODE = FILE_MODE
 WHEN = "when the service starts anew: systemctl daemon-reload, then restart it when its jobs may stop"
 INFINITY = "infinity"
@@ -101,11 +102,17 @@ def cannot_take(snapshot: Snapshot, key: str, value: Value) -> str | None:
 
 
 def set_by(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
-    """Lines of the unit's files in ``/etc`` that set it, the last of which counts."""
+    """Lines of the unit's files in ``/etc`` that set it, the last of which counts; of packages' drop-ins the last that
+    is read behind ours."""
     unit, _, name = key.partition("/")
     service = _service(snapshot, unit)
-    lines = (service.settings if service else None) or ()
-    return tuple(SetBy(one.value, one.path, one.line) for one in lines if one.key == name and operators(one.path))
+    lines = [one for one in (service.settings if service else None) or () if one.key == name]
+    drop_ins = [one for one in lines if one.path.rpartition("/")[0].endswith(".d")]
+    later = [one for one in drop_ins if packaged_behind(one.path, _OURS)][-1:]
+    return (
+        *(SetBy(one.value, one.path, one.line) for one in lines if operators(one.path)),
+        *(SetBy(one.value or "the default", one.path, one.line, later=True) for one in later),
+    )
 
 
 def same(key: str, seen: str, value: Value) -> bool:

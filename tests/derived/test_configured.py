@@ -83,8 +83,21 @@ def test_a_pattern_leaves_a_key_that_a_line_names_alone(tmp_path: Path) -> None:
             "tuned",
         ),
         ({**TUNED, SITE: "vm.swappiness=5\n", GROUP: ""}, f"{SITE}:1", "sysctl.d"),
+        (
+            {
+                **TUNED,
+                PROFILE: "[sysctl]\nvm.dirty_ratio=20\n",
+                SITE: "vm.swappiness=5\n",
+                "/usr/lib/sysctl.d/99-x.conf": "vm.swappiness=6\n",
+            },
+            f"{SITE}:1",
+            "tuned again",
+        ),
     ],
-    ids=["over a package's file", "not over the operator's", "over all when told so", "not when it does not run"],
+    ids=[
+        *("over a package's file", "not over the operator's", "over all when told so", "not when it does not run"),
+        "the operator's once more, over a package's",
+    ],
 )
 def test_tuned_comes_behind_sysctl_d(files: dict[str, str], place: str, by: str, tmp_path: Path) -> None:
     assert told(tmp_path, files)[:2] == (place, by)

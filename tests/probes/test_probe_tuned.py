@@ -88,6 +88,18 @@ def test_a_unit_that_replaces_drops_what_was_there() -> None:
     ]
 
 
+def test_a_profile_drops_what_those_it_includes_set(tmp_path: Path) -> None:
+    files = {
+        ACTIVE: "site",
+        "/etc/tuned/site/tuned.conf": "[main]\ninclude=base\n[sysctl]\nvm.a=1\ndrop=vm.dirty_ratio, vm.a\n",
+        f"{LIB}/base/tuned.conf": f"{BASE}vm.b=2\n",
+    }
+    assert [line for line in said(read(write_tree(tmp_path, files))) if line.startswith("sysctl.vm")] == [
+        f"sysctl.vm.b=2 {LIB}/base/tuned.conf:7",
+        "sysctl.vm.a=1 /etc/tuned/site/tuned.conf:4",
+    ]
+
+
 def test_a_unit_of_another_name_says_its_plugin() -> None:
     lines, _ = parse_profile("[sysctl_site]\ntype=sysctl\nvm.swappiness='5'\n[script]\nscript=x.sh\n; a=b\n[vm\n", "/x")
     assert [(line.section, line.plugin, line.key, line.value) for line in lines] == [

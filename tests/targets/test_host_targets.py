@@ -59,7 +59,7 @@ HOST = Snapshot(
                     module="nvme_core", parameter="io_timeout", value="60", path="/etc/modprobe.d/site.conf", line=3
                 ),
                 ModuleOption(
-                    module="nvme_core", parameter="multipath", value="N", path="/lib/modprobe.d/dist.conf", line=1
+                    module="nvme_core", parameter="multipath", value="N", path="/lib/modprobe.d/50-dist.conf", line=1
                 ),
             ),
         ),
