@@ -110,7 +110,9 @@ def _positions(positions: Sequence[PositionEntry], look: Look) -> Iterator[str]:
 def _set(setting: CompiledSetting) -> str:
     entry = setting.entry
     floor = ", never lowered" if entry.only_raise else ""
-    return f"{entry.target}:{entry.key} = {entry.value} (risk {entry.risk}, {entry.takes_effect}{floor})"
+    asked = f"{entry.target}:{entry.key} = {entry.value} (risk {entry.risk}, {entry.takes_effect}{floor})"
+    each = f", for each {entry.each}" if entry.each else ""
+    return f"{asked}{each}{f', where {entry.only}' if entry.only else ''}"
 
 
 def _wrapped(words: str, look: Look, lead: str) -> list[str]:

@@ -61,9 +61,10 @@ def _page(rule: Rule) -> Iterator[str]:
 def _setting(setting: CompiledSetting) -> str:
     entry = setting.entry
     floor = ", never lowered" if entry.only_raise else ""
-    return (
-        f"- `{entry.target}:{entry.key} = {entry.value}` (risk {entry.risk}, takes effect: {entry.takes_effect}{floor})"
-    )
+    effect = f"(risk {entry.risk}, takes effect: {entry.takes_effect}{floor})"
+    each = f", for each `{_prose(entry.each)}`" if entry.each else ""
+    where = f", where `{_prose(entry.only)}`" if entry.only else ""
+    return f"- `{entry.target}:{entry.key} = {entry.value}` {effect}{each}{where}"
 
 
 def _example(example: Example) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Rules applied to a Snapshot. Pure; a rule that cannot be computed spoils its own finding only."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from advisor.inputs import printable
@@ -108,14 +108,15 @@ def _defective(rule: Rule, defect: Defective) -> _Outcome:
 
 
 def _failing(rule: Rule, run: Run) -> _Outcome:
-    settings, unmade = [], []
+    settings: list[Setting] = []
+    unmade: dict[str, None] = {}
     for setting in rule.settings:
-        made = _setting(rule, setting, run)
-        if isinstance(made, Setting):
-            settings.append(made)
-        else:
-            key = f"{setting.entry.target}:{setting.entry.key}"
-            unmade += [f"{key} is not set: {text}" for text in settling(made.missing, run.snapshot)]
+        for made in _settings(rule, setting, run):
+            if isinstance(made, Setting):
+                settings.append(made)
+            else:
+                key = f"{setting.entry.target}:{setting.entry.key}"
+                unmade |= dict.fromkeys(f"{key} is not set: {text}" for text in settling(made.missing, run.snapshot))
     return _Outcome("fails", rule.says.filled(run), tuple(unmade), tuple(settings))
 
 
@@ -125,10 +126,25 @@ def _kept(rule: Rule, run: Run) -> tuple[Setting, ...]:
         return ()
     fresh = Run(run.snapshot, run.items, sections=run.sections)  # so that the evidence stays that of the condition
     try:
-        made = [_setting(rule, setting, fresh) for setting in rule.settings]
+        made = [one for setting in rule.settings for one in _settings(rule, setting, fresh)]
     except Defective:  # a value that only makes sense where the condition fails
         return ()
     return tuple(setting for setting in made if isinstance(setting, Setting))
+
+
+def _settings(rule: Rule, setting: CompiledSetting, run: Run) -> Iterator[Setting | Unknown]:
+    """What one entry asks for: nothing, one setting, or one for each item of its loop."""
+    items = (None,) if setting.each is None else setting.each.evaluate(run)
+    if isinstance(items, Unknown):
+        yield items
+        return
+    for item in items:
+        own = run if setting.each is None else replace(run, items={**run.items, setting.item: item})
+        wanted = True if setting.only is None else _decided(setting.only, own)
+        if isinstance(wanted, Unknown):
+            yield wanted
+        elif wanted:
+            yield _setting(rule, setting, own)
 
 
 def _setting(rule: Rule, setting: CompiledSetting, run: Run) -> Setting | Unknown:

@@ -48,9 +48,20 @@ class CompiledSetting:
     """One entry under ``set``."""
 
     entry: SetEntry
+    item: str
+    """Name of the loop's item; empty without a loop."""
+    each: Expression | None
+    only: Expression | None
     key: Template
     value: Expression | Literal
     says: Template | None
+
+    @property
+    def conditions(self) -> tuple[Expression, ...]:
+        """What decides whether, how often and with which key and value it is asked for."""
+        value = self.value if isinstance(self.value, Expression) else None
+        found = (self.each, self.only, value, *self.key.expressions)
+        return tuple(one for one in found if one is not None)
 
 
 @dataclass(frozen=True)
@@ -79,8 +90,7 @@ class Rule:
         """Sections of the Snapshot that it reads."""
         expressions = [self.each, self.only, self.fails, *self.says.expressions]
         for setting in self.settings:
-            expressions += [*setting.key.expressions, *(setting.says.expressions if setting.says else ())]
-            expressions += [setting.value] if isinstance(setting.value, Expression) else []
+            expressions += [*setting.conditions, *(setting.says.expressions if setting.says else ())]
         return frozenset().union(*(e.sections for e in expressions if e is not None))
 
 
@@ -99,6 +109,10 @@ class _Bench:
             self.wrong.append(Wrong(location, mistake.message, text, mistake.offset))
             return None
 
+    def inner(self) -> "_Bench":
+        """A bench for a part with names of its own."""
+        return _Bench(Scope(self.scope.sections, dict(self.scope.items)), self.wrong)
+
     def condition(self, location: Location, text: str | None) -> Expression | None:
         """A compiled condition."""
         return None if text is None else self.tried(location, text, compile_expression)
@@ -109,7 +123,7 @@ def compile_rule(
 ) -> tuple[Rule | None, list[Wrong]]:
     """The compiled rule, ``None`` when anything is wrong, and all that is wrong."""
     bench = _Bench(Scope(sections.models))
-    item, each = _each(file.each, bench)
+    item, each = _each(file.each, bench, ("each",))
     if file.each is not None and each is None:
         return None, bench.wrong  # without the item's type the rest would only give wrong complaints
     only = bench.condition(("only",), file.only)
@@ -123,17 +137,17 @@ def compile_rule(
     return (None, wrong) if (wrong := _unsteady(rule)) else (rule, [])
 
 
-def _each(text: str | None, bench: _Bench) -> tuple[str, Expression | None]:
+def _each(text: str | None, bench: _Bench, location: Location) -> tuple[str, Expression | None]:
     """The loop's name and list; the name is added to the scope."""
     if text is None:
         return "", None
     found = _EACH.match(text)
     if found is None:
-        bench.wrong.append(Wrong(("each",), "it must be 'name in list', as in 'dev in pci.devices'", text))
+        bench.wrong.append(Wrong(location, "it must be 'name in list', as in 'dev in pci.devices'", text))
         return "", None
     name = found[1]
     if name in bench.scope.sections:
-        bench.wrong.append(Wrong(("each",), f"{name!r} is a section; give the item another name", text))
+        bench.wrong.append(Wrong(location, f"{name!r} is a section; give the item another name", text))
         return name, None
 
     def items(text: str, scope: Scope) -> Expression:
@@ -142,9 +156,9 @@ def _each(text: str | None, bench: _Bench) -> tuple[str, Expression | None]:
         except Mistake as mistake:
             raise Mistake(mistake.message, mistake.offset + found.end()) from None
 
-    each = bench.tried(("each",), text, items)
+    each = bench.tried(location, text, items)
     if each is not None and each.type.kind != "list":
-        bench.wrong.append(Wrong(("each",), f"it must run over a list but this is {each.type}", text, found.end()))
+        bench.wrong.append(Wrong(location, f"it must run over a list but this is {each.type}", text, found.end()))
         each = None
     if each is not None:
         bench.scope.items[name] = each.type.item or ANY
@@ -157,10 +171,15 @@ def _setting(entry: SetEntry, number: int, bench: _Bench, targets: Collection[st
         known = ", ".join(sorted(targets))
         message = f"there is no target {entry.target!r}{nearest(entry.target, targets)} (there are {known})"
         bench.wrong.append(Wrong((*here, "target"), message))
+    bench = bench.inner()
+    item, each = _each(entry.each, bench, (*here, "each"))
+    if entry.each is not None and each is None:
+        return None  # without the item's type the rest would only give wrong complaints
+    only = bench.condition((*here, "only"), entry.only)
     key = bench.tried((*here, "key"), entry.key, compile_template)
     value = _value(entry.value, (*here, "value"), bench)
     says = bench.tried((*here, "says"), entry.says, compile_template) if entry.says else None
-    return None if key is None or value is None else CompiledSetting(entry, key, value, says)
+    return None if key is None or value is None else CompiledSetting(entry, item, each, only, key, value, says)
 
 
 def _value(
@@ -190,7 +209,6 @@ def _unsteady(rule: Rule) -> list[Wrong]:
         told = "the message prints a fact that changes by itself, on which the verdict does not rest: leave it out"
         wrong.append(Wrong(("says",), told))
     for number, setting in enumerate(rule.settings):
-        values = [setting.value] if isinstance(setting.value, Expression) else []
-        if moving or any(e.volatile for e in (*values, *setting.key.expressions)):
+        if moving or any(expression.volatile for expression in setting.conditions):
             wrong.append(Wrong(("set", number), f"{message}{f' (in {moving[0]})' if moving else ''}"))
     return wrong

@@ -10,6 +10,7 @@ from advisor.model.setting import Risk, Scope, TakesEffect
 
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500, pattern=r"^[^\n]*$")]
 Prose = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)]
+LoopText = Annotated[str, StringConstraints(max_length=500)]
 ExpressionText = Annotated[str, StringConstraints(strip_whitespace=False, min_length=1, max_length=2000)]
 
 
@@ -22,6 +23,10 @@ class SetEntry(_Strict):
 
     target: str
     """A kind of setting: sysctl, modprobe, env, dataloader, limits ..."""
+    each: LoopText | None = None
+    """``name in list``: it is asked for once for each item."""
+    only: ExpressionText | None = None
+    """Where it is asked for at all."""
     key: Line
     """The key, with ``{expressions}`` where it depends on the host."""
     value: int | float | bool | ExpressionText
@@ -76,7 +81,7 @@ class RuleFile(_Strict):
     basis: Basis
     unverified: bool = False
     """Nobody has measured or confirmed it yet; then it is never above info."""
-    each: Annotated[str, StringConstraints(max_length=500)] | None = None
+    each: LoopText | None = None
     """``name in list``: the rule is asked once for each item."""
     only: ExpressionText | None = None
     """Where the rule applies at all."""

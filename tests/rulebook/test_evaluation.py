@@ -251,6 +251,48 @@ def test_a_value_is_written_out_or_an_expression(value: Any, made: object) -> No
     assert found.value == made
 
 
+LOOP = {"each": "size in (1, 2, 9)", "key": "net.{p.name}.{size}", "value": "size"}
+
+
+@pytest.mark.parametrize(
+    ("only_where", "made"),
+    [
+        (None, [("net.p0.1", 1), ("net.p0.2", 2), ("net.p0.9", 9)]),
+        ("size < p.width", [("net.p0.1", 1), ("net.p0.2", 2)]),
+        ("size > p.width * 3", []),
+    ],
+    ids=["all", "some", "none"],
+)
+def test_one_entry_asks_for_as_many_settings_as_it_says(only_where: str | None, made: list[tuple[str, int]]) -> None:
+    finding = only(evaluate([rule(set=[setting(**LOOP, only=only_where)])], host(NARROW)))
+    assert [(one.key, one.value) for one in finding.settings] == made
+    assert finding.settle == ()
+
+
+def test_a_setting_without_a_loop_is_asked_for_only_where_it_says() -> None:
+    entries = [setting(only="p.width == 4"), setting(key="net.other", only="p.width == 5")]
+    finding = only(evaluate([rule(set=entries)], host(NARROW)))
+    assert [one.key for one in finding.settings] == ["net.p0"]
+
+
+def test_a_holding_finding_keeps_only_what_would_be_asked_for() -> None:
+    finding = only(evaluate([rule(set=[setting(**LOOP, only="size < p.width")])], host(WIDE)))
+    assert [kept.key for kept in finding.keeps] == ["net.p1.1", "net.p1.2"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{**LOOP, "only": "size < p.limit_bytes"}, {"only": "p.kind == 'gpu'"}, {**LOOP, "each": "size in p.lanes"}],
+    ids=["only of each", "only", "each"],
+)
+def test_a_setting_of_which_nobody_knows_whether_it_is_wanted_is_left_out_and_told_once(
+    changes: dict[str, Any],
+) -> None:
+    finding = only(evaluate([rule(set=[setting(**changes)])], host(NARROW)))
+    assert (finding.verdict, finding.settings, len(finding.settle)) == ("fails", (), 1)
+    assert "is not set: find out hw.ports[p0]." in finding.settle[0]
+
+
 def test_a_holding_finding_says_what_may_keep_it_so() -> None:
     finding = only(evaluate([rule(set=[setting()])], host(WIDE)))
     assert [(kept.key, kept.value) for kept in finding.keeps] == [("net.p1", 16)]
