@@ -26,6 +26,7 @@ _READ_AHEAD = File("read_ahead_kb", scale=1024)
 _NFS = ("nfs", "nfs4")
 _CEPH_READ_AHEAD_BYTES = 8 * 1024 * 1024
 """rasize of the kernel (fs/ceph/super.h), which prints it only when it differs."""
+_NFS_CACHE = ("actimeo", "acregmin", "acregmax", "acdirmin", "acdirmax")
 _USE = ("size_bytes", "available_bytes", "inodes", "inodes_free")
 _FIXED_INODES = ("ext2", "ext3", "ext4", "tmpfs")
 _NFS_ATTRIBUTE_SECONDS = 60
@@ -97,6 +98,9 @@ class FstabEntry(Facts):
     options: Annotated[dict[str, str] | None, "flags have an empty value; credentials left out"] = None
     nfs_read_bytes: Annotated[int | None, "rsize, where one is asked for"] = None
     nfs_write_bytes: Annotated[int | None, "wsize, where one is asked for"] = None
+    nfs_cache_seconds: Annotated[
+        dict[str, int] | None, "actimeo, acregmin, acregmax, acdirmin and acdirmax, those that are asked for"
+    ] = None
     text: Annotated[
         str | None,
         "with single blanks, SERVER for a source that is private; none: it holds more that is",
@@ -276,6 +280,11 @@ def _number(options: Mapping[str, str], name: str, otherwise: int | None) -> int
     return int(value) if value.isascii() and value.isdecimal() and len(value) < 19 else None
 
 
+def _cache_seconds(options: Mapping[str, str]) -> dict[str, int]:
+    asked = {name: _number(options, name, None) for name in _NFS_CACHE}
+    return {name: seconds for name, seconds in asked.items() if seconds is not None}
+
+
 def parse_fstab(text: str) -> tuple[FstabEntry, ...]:
     r"""The entries of an fstab.
 
@@ -305,5 +314,6 @@ def _entry(number: int, words: list[str]) -> FstabEntry:
         options=options,
         nfs_read_bytes=_number(nfs, "rsize", None),
         nfs_write_bytes=_number(nfs, "wsize", None),
+        nfs_cache_seconds=_cache_seconds(nfs) if words[2] in _NFS else None,
         text=" ".join(shown) if whole and "".join(shown).isprintable() else None,
     )

@@ -196,6 +196,11 @@ def test_fstab_keeps_lines_and_options() -> None:
     ]
 
 
+def test_fstab_tells_for_how_long_nfs_is_asked_to_keep_attributes() -> None:
+    text = "f:/x /x nfs4 ro,actimeo=1,acregmin=0,acdirmax=soon\nf:/y /y nfs hard\n/dev/sda1 /z ext4 actimeo=1\n"
+    assert [entry.nfs_cache_seconds for entry in parse_fstab(text)] == [{"actimeo": 1, "acregmin": 0}, {}, None]
+
+
 @pytest.mark.parametrize(("absent", "entries"), [(("/etc",), ()), ((), None)])
 def test_an_fstab_that_is_not_there_asks_for_nothing(
     tmp_path: Path, absent: tuple[str, ...], entries: tuple[()] | None

@@ -1,7 +1,7 @@
 """Each shipped rule, changed in one place, fails one of its own examples: the examples hold every part of it.
 
 The changes: a comparison turned round, a number moved by one (a fraction by a tenth), a text altered, one part of an
-``and`` or ``or`` left out, a ``not`` left out, ``only`` left out.
+``and`` or ``or`` left out, a ``not`` left out, ``only`` left out; the same of the settings' own ``only``.
 """
 
 import ast
@@ -11,7 +11,10 @@ from collections.abc import Iterator
 import pytest
 
 from advisor.commands._rules import failed_examples, loaded, sections
+from advisor.commands._snapshot import derive
 from advisor.discover import unit_names
+from advisor.rulebook.evaluate import evaluate
+from advisor.rulebook.examples import example_snapshot
 from advisor.rulebook.rule import Rule, compile_rule
 from advisor.rulebook.schema import RuleFile
 
@@ -91,13 +94,29 @@ def mutants(file: RuleFile) -> Iterator[tuple[str, RuleFile]]:
                 yield f"{key}: {what}", file.model_copy(update={key: ast.unparse(made)})
     if file.only is not None:
         yield "only left out", file.model_copy(update={"only": None})
+    for at, entry in enumerate(file.settings):
+        if entry.only is not None:
+            tree = ast.parse(entry.only.strip().replace("\n", " "), mode="eval").body
+            for what, made in (*changed(tree), ("left out", None)):
+                other = entry.model_copy(update={"only": made and ast.unparse(made)})
+                settings = [*file.settings[:at], other, *file.settings[at + 1 :]]
+                yield f"set {at}, only: {what}", file.model_copy(update={"settings": settings})
+
+
+def unset(rule: Rule) -> list[str]:
+    """What the rule would set in its examples but cannot: a setting that nobody asks for must not be missed."""
+    here = sections()
+    snapshots = [example_snapshot(rule, example, here, derive) for example in rule.file.examples]
+    return [line for s in snapshots for f in evaluate([rule], s).failing() for line in f.settle]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_every_part_of_the_rule_is_held_by_an_example(rule: Rule) -> None:
-    survivors = []
+    survivors, missed = [], unset(rule)
     for what, file in mutants(rule.file):
         made, _ = compile_rule(rule.id, rule.path, file, sections(), unit_names("targets"))
-        if made is not None and not failed_examples([made]):  # what does not compile is no rule
+        if made is None or failed_examples([made]):  # what does not compile is no rule
+            continue
+        if not what.startswith("set ") or unset(made) == missed:
             survivors.append(what)
     assert sorted(survivors) == sorted(EQUIVALENT.get(rule.id, {})), "give the rule an example for each"
