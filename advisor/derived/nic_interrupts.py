@@ -30,7 +30,9 @@ class NicInterrupts(Facts):
     does_rdma: Annotated[bool | None, "RDMA devices lie on the same card, or carry the bond it is part of"] = None
     queues: Annotated[int | None, "interrupts of its queues"] = None
     near_cpus: Annotated[tuple[int, ...] | None, "CPUs near the card that are not isolated"] = None
-    far_queues: Annotated[int | None, Volatile(), "of those, how many go to a CPU that is not near"] = None
+    far_queues: Annotated[
+        int | None, Volatile(), "of the queues, how many go to a CPU that is not near the card, isolated or not"
+    ] = None
     far_queues_at_rest: Annotated[
         int | None, "the same where irqbalance does not run, so that nothing moves them; unknown where it does"
     ] = None
@@ -64,7 +66,8 @@ def _card(
     one: IrqDevice, interface: Interface, devices: Mapping[str, Device], isolated: tuple[int, ...] | None, at_rest: bool
 ) -> NicInterrupts:
     device = devices.get(one.pci_address)
-    near = _near(device, isolated)
+    near = _near(device)
+    usable = None if near is None or isolated is None else tuple(cpu for cpu in near if cpu not in isolated)
     # Without names, as where /proc/interrupts was not read, nothing tells a queue's from the others. One that nobody
     # has asked for has no name.
     named = one.vectors is not None and (not one.vectors or any(vector.name is not None for vector in one.vectors))
@@ -78,7 +81,7 @@ def _card(
         up=None if interface.operstate is None else interface.operstate == "up",
         does_rdma=None if interface.rdma_devices is None else bool(interface.rdma_devices),
         queues=None if queues is None else len(queues),
-        near_cpus=near,
+        near_cpus=usable,
         far_queues=far,
         far_queues_at_rest=far if at_rest else None,
         unheeded_hints=None if queues is None else _unheeded(queues),
@@ -95,14 +98,13 @@ def _card(
     )
 
 
-def _near(device: Device | None, isolated: tuple[int, ...] | None) -> tuple[int, ...] | None:
-    """The CPUs near a card; those that are isolated must not get interrupts."""
+def _near(device: Device | None) -> tuple[int, ...] | None:
+    """The CPUs near a card."""
     text = device.local_cpulist if device is not None else None
     try:
-        cpus = None if text is None else parse_cpulist(text)
+        return None if text is None else parse_cpulist(text)
     except ValueError:
-        cpus = None
-    return None if cpus is None or isolated is None else tuple(cpu for cpu in cpus if cpu not in isolated)
+        return None
 
 
 def _far(queues: tuple[Vector, ...], near: tuple[int, ...] | None) -> int | None:

@@ -23,8 +23,8 @@ PLACES = (SCRIPT, UNIT)
 MODE = FILE_MODE
 WHEN = "with: systemctl daemon-reload && systemctl enable --now advisor-irq-affinity.service"
 KEY, NEAR = "nic-queues", "near"
-SCRIPT_HASH = "ff697a0db254fbccc5b86d1cf57119ca799b73079e8635822c11d530f6807430"
-UNIT_HASH = "4cd5b4cffc24b619f69e50da63dc263d8a0455d59fa3d13c5928d06f1c87579f"
+SCRIPT_HASH = "8db4c6cced035cd723c967d73f4d8a88cec687d6a82a0b37d3aeaa0801abd85b"
+UNIT_HASH = "ece9002b5f6649fd7b5071728df179507e938230391c926dd7be0281f2ff437b"
 """sha256 of the script, and of the unit without its comments: root runs them, so nothing else passes for them."""
 
 

@@ -77,8 +77,8 @@ def test_the_interrupts_of_queues_are_known_by_name(name: str, queue: bool) -> N
     assert found.queues == int(queue)
 
 
-def test_isolated_cpus_are_not_near() -> None:
-    found = card(vector(1, 1), cpu=Cpu(isolated=(1, 2, 3)))
+def test_isolated_cpus_are_to_get_no_queue_but_one_that_is_there_is_not_far() -> None:
+    found = card(vector(1, 1), vector(2, 4), cpu=Cpu(isolated=(1, 2, 3)))
     assert found is not None
     assert (found.near_cpus, found.far_queues) == ((0,), 1)
 
