@@ -15,7 +15,8 @@ _PLAIN_VALUE = re.compile(r"[\d,. :-]*|true|false|yes|no|on|off|[A-Z]{1,12}", re
 _TUNING = re.compile(r"(?:CUDA|FI|GLOO|HIP|HSA|NCCL|OFI_NCCL|OMP|RCCL|ROCR|TORCH_NCCL|UCX)_")
 _SECRET_TUNING = re.compile(r"PASS|SECRET|CRED|TOKEN|AUTH|JWT")
 """These libraries have keys that are no secrets: ``NCCL_IB_PKEY``."""
-_NAMES_HOSTS = ("NCCL_COMM_ID", "NCCL_HOSTID")
+_NAMES_HOSTS = re.compile(r"(?:^|_)(?:COMM_ID|ADDR|ADDRESS|ADDR_RANGE|HOSTNAME|SERVER|STATS_DEST)$")
+_NO_HOSTS = ("udp", "tcp", "file", "stdout", "stderr")
 _LABELLED = re.compile(
     r"""(?im)^(?P<label>[^\n:="]{0,200}?"?(?:serial(?:[ _]?(?:number|no\.?))?|\bSN|WWID|WWN(?:[ ]port)?|host[ _]?name"""
     r"""|unique[ _]id\w*|SAS[ ]address(?:\(\d+\))?|world[- ]wide[ ]name|MD_(?:DEV)?NAME|MD_UUID"""
@@ -47,13 +48,26 @@ def printed(words: Words, text: str) -> str:
 
 def variable(words: Words, name: str, text: str) -> str:
     """The value of an environment variable; those that say nothing of performance keep only plain values."""
-    if name in _NAMES_HOSTS or (_SECRET_TUNING.search(name) if _TUNING.match(name) else is_secret(name)):
+    made = unnamed(words, name, text)
+    return words.named(words.forms(made, "VERSION" not in name)) if made == text else made
+
+
+def unnamed(words: Words, name: str, text: str) -> str:
+    """The value of a variable where its name decides; as it is where forms and known names are left to replace."""
+    if name == "NCCL_HOSTID" or (_SECRET_TUNING.search(name) if _TUNING.match(name) else is_secret(name)):
         return words.tokens.word(text)
+    if _NAMES_HOSTS.search(name) and _TUNING.match(name):
+        return ",".join(_peer(words, one) for one in text.split(","))
     if name == "KUBERNETES_SERVICE_HOST" or _PLAIN_VARIABLE.match(name) or _PLAIN_VALUE.fullmatch(text):
-        return words.named(words.forms(text, "VERSION" not in name))
-    if "PATH" in name:
-        return words.named(words.forms(text))
-    return words.tokens.word(text)
+        return text
+    return text if "PATH" in name else words.tokens.word(text)
+
+
+def _peer(words: Words, text: str) -> str:
+    """An address, or a host with what stands around it, which is kept. Samples: ``10.1.2.0/24``, ``udp:node3:5555``"""
+    if words.forms(text) != text:
+        return text
+    return re.sub(r"[^\s:/\[\]]+", lambda found: found[0] if found[0] in _NO_HOSTS else words.peer(found[0]), text)
 
 
 def answers(words: Words, name: str, value: Any) -> Any:

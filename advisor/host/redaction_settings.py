@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from advisor.host.redaction_boot import boot_words
 from advisor.host.redaction_mounts import mount_options, mount_word
-from advisor.host.redaction_printed import variable
+from advisor.host.redaction_printed import unnamed
 from advisor.host.redaction_udev import udev_rules
 from advisor.host.redaction_words import Words
 from advisor.host.secret_names import names_secret
@@ -138,7 +138,7 @@ def _assignment(words: Words, line: str) -> str:
     if found is None or not found[2].startswith(_SHELL_NAMES):
         return "#" if line.lstrip().startswith("#") else ""
     quote = found[3][:1] if found[3][:1] in ("'", '"') else ""
-    value = variable(words, found[2], found[3].strip("'\"")) if found[3].strip("'\"") else ""
+    value = unnamed(words, found[2], found[3].strip("'\"")) if found[3].strip("'\"") else ""
     return f"{found[1]}{found[2]}={quote}{value}{quote}"
 
 
@@ -152,7 +152,7 @@ def _nccl_line(words: Words, line: str) -> str:
     if found is None:
         return re.sub(r"(?!export\b)[^\s='\"#]+", _token(words), line)
     lead, name, gap, before, quote, value, end, note, blank = (part or "" for part in found.groups())
-    shown = variable(words, name, value) if value else ""
+    shown = unnamed(words, name, value) if value else ""
     note = re.sub(r"[^\s#]+", _token(words), note)
     return f"{lead}{name}{gap}={before}{quote}{shown}{end}{note}{blank}"
 

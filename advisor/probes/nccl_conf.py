@@ -14,6 +14,7 @@ from advisor.host.base import ENVIRONMENT, Host
 from advisor.model.facts import Facts, Private, Seen
 from advisor.probes._collected import Collected
 from advisor.probes._dropins import LIMIT_BYTES, LINE_LIMIT
+from advisor.probes._nccl_shown import shown
 from advisor.probes._sysfs import quiet_names, quiet_text
 
 ORIGIN = "/etc/nccl.conf"
@@ -29,10 +30,7 @@ KEPT = (
 FILES = ("NCCL_TOPO_FILE", "NCCL_GRAPH_FILE")
 """Variables that name a file which must be there already."""
 _MOST_FILES = 16
-_PRIVATE = ("NCCL_COMM_ID", "NCCL_HOSTID")
-"""Names whose values are addresses or names of hosts."""
-_SECRET = ("AUTH", "CREDENTIAL", "JWT", "PASS", "SECRET", "TOKEN")
-_CARD = re.compile(r"(?:GPU|MIG)-[0-9a-f]{4}", re.IGNORECASE)
+_REAL = "the path of a file that must be there, where the value lost a name"
 _EXPORT = re.compile(r"\s*(?:export\s+)?([A-Z][A-Z0-9_]{2,80})=(\"[^\"]*\"|'[^']*'|[^\s;&|#]*)", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _VALUE_LIMIT = 1000
@@ -53,7 +51,10 @@ class NcclLine(Facts):
 
     read_from: ClassVar[str] = "/etc/nccl.conf"
     name: Annotated[str | None, "what NCCL takes for the name; none for a line that it cannot split"] = None
-    value: Annotated[str | None, "all behind the =, blanks, quotes and comments too"] = None
+    value: Annotated[
+        str | None, "all behind the =, blanks, quotes and comments too; addresses, hosts and homes replaced by examples"
+    ] = None
+    real: Annotated[str | None, Private(), _REAL] = None
     path: str = ""
     line: int | None = None
     defects: Annotated[
@@ -68,7 +69,8 @@ class ShellLine(Facts):
 
     read_from: ClassVar[str] = "/etc/profile.d/*.sh"
     name: str
-    value: Annotated[str | None, "without its quotes; none for what may be secret"] = None
+    value: Annotated[str | None, "without its quotes; none for what may be secret; else as of lines"] = None
+    real: Annotated[str | None, Private(), _REAL] = None
     path: str = ""
     line: int | None = None
 
@@ -78,7 +80,8 @@ class Variable(Facts):
 
     read_from: ClassVar[str] = "environment"
     name: str
-    value: Annotated[str | None, "none for what may be secret, names a host or a single card"] = None
+    value: Annotated[str | None, "none for what may be secret, names a host or a single card; else as of lines"] = None
+    real: Annotated[str | None, Private(), _REAL] = None
 
 
 class NcclConf(Facts):
@@ -184,11 +187,11 @@ def _line(raw: str, path: str, number: int) -> NcclLine:
     defects += ["blank around ="] if equals and (name != name.rstrip() or value != value.lstrip()) else []
     defects += ["quotes"] if value.strip()[:1] in ("'", '"') and value.strip() else []
     defects += ["comment behind"] if re.search(r"\s#", value) else []
-    hidden = any(word in name.upper() for word in (*_SECRET, *_PRIVATE))
     return NcclLine(
         origin=ENVIRONMENT if path == TOLD else path,
         name=name[:_VALUE_LIMIT] if equals else None,
-        value=None if hidden or not equals else value[:_VALUE_LIMIT],
+        value=shown(name.split()[-1] if name.strip() else "", value) if equals else None,
+        real=_real(name, value),
         path=path,
         line=number,
         defects=tuple(defects),
@@ -209,17 +212,10 @@ def counting(lines: list[NcclLine]) -> tuple[NcclLine, ...]:
 
 def _variables(environment: Mapping[str, str]) -> list[Variable]:
     return [
-        Variable(origin=ENVIRONMENT, name=name, value=shown(name, value))
+        Variable(origin=ENVIRONMENT, name=name, value=shown(name, value), real=_real(name, value))
         for name, value in sorted(environment.items())
         if name.startswith(KEPT) and _NAME.fullmatch(name)
     ]
-
-
-def shown(name: str, value: str) -> str | None:
-    """The value, unless its name says that it is secret or that it names a host, or it names single cards."""
-    if name in _PRIVATE or any(word in name for word in _SECRET) or _CARD.search(value):
-        return None
-    return value[:_VALUE_LIMIT]
 
 
 def _logins(host: Host) -> tuple[ShellLine, ...] | None:
@@ -236,19 +232,30 @@ def parse_exports(text: str, path: str) -> tuple[ShellLine, ...]:
     for number, raw in enumerate(text.split("\n"), 1):
         match = _EXPORT.match(raw[:LINE_LIMIT])
         if match is not None and match[1].startswith(KEPT):
-            value = shown(match[1], match[2].strip("\"'"))
-            found.append(ShellLine(origin=path, name=match[1], value=value, path=path, line=number))
+            name, value = match[1], match[2].strip("\"'")
+            told, real = shown(name, value), _real(name, value)
+            found.append(ShellLine(origin=path, name=name, value=told, real=real, path=path, line=number))
     return tuple(found)
 
 
+def _real(name: str, value: str) -> str | None:
+    """The value where it is a path to look up and `shown` changes it."""
+    value = value[:_VALUE_LIMIT]
+    return value if name in FILES and shown(name, value) != value else None
+
+
 def _absent(host: Host, told: Sequence[Variable | NcclLine | ShellLine]) -> tuple[str, ...] | None:
-    """The named files that are not there; their paths may name a user, so they leave no gaps."""
-    paths = dict.fromkeys(one.value for one in told if one.name in FILES and (one.value or "").startswith("/"))
+    """The named files that are not there, as values show them; paths may name a user, so they leave no gaps."""
+    paths = {
+        one.real or one.value: one.value for one in told if one.name in FILES and (one.value or "").startswith("/")
+    }
     there: dict[str, bool | None] = {}
-    for path in list(paths)[:_MOST_FILES]:
+    for path, said in list(paths.items())[:_MOST_FILES]:
         assert path is not None
+        assert said is not None
         known = path in host.gaps
-        there[path] = host.exists(path)
+        found = host.exists(path)
+        there[said] = found if there.get(said, True) else False
         if not known:
             host.gaps.pop(path, None)
     return None if None in there.values() else tuple(path for path, is_there in there.items() if not is_there)

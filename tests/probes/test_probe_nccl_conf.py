@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.model.snapshot import Snapshot, Source, full_json
+from advisor.model.snapshot import Snapshot, Source, committed_json, full_json
 from advisor.probes.nccl_conf import parse_exports, parse_nccl_conf, read
 from tests.trees import write_capture, write_tree
 
@@ -23,7 +23,8 @@ CONF = "/etc/nccl.conf"
         ("NCCL_DEBUG", None, None, ("no =",)),
         ("NCCL_TOPO_FILE=/a=b#c", "NCCL_TOPO_FILE", "/a=b#c", ()),
         ("NCCL_EMPTY=", "NCCL_EMPTY", "", ()),
-        ("NCCL_COMM_ID=192.0.2.1:9999", "NCCL_COMM_ID", None, ()),
+        ("NCCL_COMM_ID=node3:9999", "NCCL_COMM_ID", "host.example:9999", ()),
+        ("NCCL_HOSTID=node3", "NCCL_HOSTID", None, ()),
     ],
 )
 def test_a_line_is_taken_as_it_stands(line: str, name: str | None, value: str | None, defects: tuple[str, ...]) -> None:
@@ -73,6 +74,17 @@ def test_files_that_variables_name_and_that_are_not_there(tmp_path: Path) -> Non
     host = write_capture(tmp_path, files, environment=environment)
     assert read(host).absent_files == ("/opt/none.xml",)
     assert "/opt/none.xml" not in host.gaps
+
+
+def test_a_file_below_a_home_is_looked_for_and_told_without_its_owner(tmp_path: Path) -> None:
+    environment = {"NCCL_TOPO_FILE": "/home/jane/t.xml", "NCCL_GRAPH_FILE": "/home/jane/none.xml"}
+    host = write_capture(
+        tmp_path, {CONF: "", "/home/jane/t.xml": "<system/>"}, ("/home/jane/none.xml",), environment=environment
+    )
+    told = read(host)
+    assert [one.value for one in told.environment or ()] == ["/home/USER/none.xml", "/home/USER/t.xml"]
+    assert told.absent_files == ("/home/USER/none.xml",)
+    assert "jane" not in committed_json(Snapshot(Source(kind="capture"), {"nccl_conf": told}, host.gaps))
 
 
 def test_whether_a_file_is_there_is_not_known_of_a_plain_tree(tmp_path: Path) -> None:
