@@ -9,8 +9,9 @@ from advisor.data import template_texts
 from advisor.inputs import printable, read_text
 from advisor.model.finding import Report
 from advisor.model.job import Job
+from advisor.model.scrubbing import Scrubber
 from advisor.model.setting import Plan, Setting
-from advisor.model.snapshot import Snapshot, committed_json, full_json
+from advisor.model.snapshot import Snapshot, committed_json, full_json, scrubber_of
 from advisor.planning.context import template_context
 from advisor.planning.merge import raise_conflicts
 from advisor.planning.render import render
@@ -23,6 +24,8 @@ from advisor.tuning.record import TEXT_LIMIT_BYTES, Record, parse_record
 from advisor.tuning.settings import dataloader_settings
 
 FACTS_FILE, REPORT_FILE, TUNING_FILE = "facts.json", "report.md", "tuning.json"
+
+_MUST_STAY_TRUE = ("host/", "job/")
 
 
 @dataclass(frozen=True)
@@ -107,11 +110,23 @@ def assemble(
     raise_conflicts(plan)
     generated = render(template_texts(), template_context(plan, load_targets(), basis, snapshot))
     review = markdown.text(report, snapshot, plan) + (f"\n{measured}" if measured else "")
-    committed = {**generated, REPORT_FILE: review, **(extra_files or {})}
+    scrubber = scrubber_of(snapshot)
+    committed = _for_others({**generated, REPORT_FILE: review, **(extra_files or {})}, scrubber)
     ignored = {"findings.json": json_report.text(report, snapshot, plan)}
     if snapshot.source.kind != "facts":  # else they came from such a file, which says more than what is left of it
-        committed[FACTS_FILE] = committed_json(snapshot)
-        ignored["observations.json"] = full_json(snapshot)
+        committed[FACTS_FILE] = committed_json(snapshot, scrubber)
+        ignored["observations.json"] = full_json(snapshot, scrubber)
     records = (FACTS_FILE, TUNING_FILE)
     output = Output(committed, ignored, records, keep=(*keep, FACTS_FILE), validity=validity or {})
     return write_out(out, output)
+
+
+def _for_others(files: Mapping[str, str], scrubber: Scrubber) -> dict[str, str]:
+    """``files`` without what tells this host; of what is run or installed only the comments hold any of that.
+
+    A rule's setting of which that is not true is withheld, see `advisor.planning.refusal`; an operator's is his own.
+    """
+    return {
+        path: scrubber.comments(text) if path.startswith(_MUST_STAY_TRUE) else scrubber.text(text)
+        for path, text in files.items()
+    }

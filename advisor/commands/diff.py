@@ -42,13 +42,16 @@ def command(a: str, b: str, fail_on_drift: bool, form: str, quiet: bool, no_colo
 def _facts(name: str) -> Snapshot:
     """The facts that ``name`` holds. Raises SourceError."""
     from advisor.commands._snapshot import snapshot_from
+    from advisor.discover import probe_models
+    from advisor.model.snapshot import committed_json, parse_snapshot
 
     inside = os.path.join(name, "facts.json")
     if os.path.isfile(inside):
         return snapshot_from(None, inside, {})[0]
     if name.endswith(".json") and os.path.isfile(name):
         return snapshot_from(None, name, {})[0]
-    return snapshot_from(name, None, {})[0]
+    # A file has lost what names the host, so that the other side must lose it too.
+    return parse_snapshot(committed_json(snapshot_from(name, None, {})[0]), probe_models(), name)
 
 
 def printable_lines(found: Sequence[Difference]) -> str:

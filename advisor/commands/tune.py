@@ -36,7 +36,7 @@ from advisor.inputs import printable, read_text
 from advisor.model.finding import SEVERITIES, Report, Severity
 from advisor.model.job import Job
 from advisor.model.setting import Setting
-from advisor.model.snapshot import Snapshot
+from advisor.model.snapshot import Snapshot, scrubber_of
 from advisor.model.trial import AutocastType
 from advisor.planning.merge import plan
 from advisor.planning.requests import requested
@@ -294,7 +294,9 @@ def _validity(options: Options, asked: Asked, ready: Ready) -> dict[str, Part]:
         **({"vram_bytes": options.vram} if options.vram is not None else {}),
         **({"amp": options.amp} if options.amp else {}),
     }
-    return validity(described, batching(described.declared, asked.ranks, asked.global_batch), conditions)
+    parts = validity(described, batching(described.declared, asked.ranks, asked.global_batch), conditions)
+    scrubber = scrubber_of(ready.snapshot)  # they are committed
+    return {name: scrubber.text(part) if isinstance(part, str) else part for name, part in parts.items()}
 
 
 def _written(options: Options, own: Sequence[Setting], ready: Ready, record: Record) -> _summary.Files:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from advisor.derived._redundancy import survives
 from advisor.model.facts import Facts, Volatile, evidence_path
 from advisor.model.job import Job
+from advisor.model.scrubbing import may_be
 from advisor.probes.block import Block, BlockDevice
 from advisor.probes.mounts import Mount, Mounts, OtherMount
 from advisor.probes.raid import Raid
@@ -98,8 +99,14 @@ def _place(path: str | None, mounts: Mounts, block: Block | None, raid: Raid | N
 
 def mount_of(path: str, mounts: Sequence[Mount | OtherMount]) -> Mount | OtherMount | None:
     """The mount that ``path`` (absolute, links resolved) lies on: the one with the longest mount point above it."""
-    above = [m for m in mounts if path == m.point or path.startswith(m.point.rstrip("/") + "/")]
+    above = [m for m in mounts if _is_above(m.point, path)]
     return max(above, key=lambda mount: len(mount.point), default=None)
+
+
+def _is_above(point: str, path: str) -> bool:
+    """Whether ``path`` is or lies below ``point``, from which facts out of a file may have lost the host's name."""
+    depth = 0 if point == "/" else point.rstrip("/").count("/") + 1
+    return depth == 0 or may_be(point.rstrip("/"), "/".join(path.split("/")[:depth]))
 
 
 def _devices(mount: Mount, block: Block | None, raid: Raid | None) -> dict[str, Any]:

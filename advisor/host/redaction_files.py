@@ -16,12 +16,15 @@ _NAMED_TEXTS = re.compile(r"/proc/swaps|/proc/(?:[^/]+/)?(?:cgroup|cpuset)|.*/dm
 """Files of the kernel in which names that people gave stand."""
 _CLOUD_TAGS = re.compile(r"Amazon EC2|OracleCloud\.com|7783-7084-3265-9085-8269-3286-77|No Asset (?:Tag|Information)|")
 """Asset tags that clouds use to tell themselves apart; others are the owner's numbers."""
+_OWN_NAME = ("/proc/sys/kernel/hostname", "/etc/hostname")
 _NUMBERED = re.compile(r"^/(?:sys|proc)/.*/(?:\w*serial|subsysnqn|hostnqn|wwid)$")
 """Files that hold the number of one device or machine, whatever its form."""
 
 
 def content(words: Words, place: str, text: str) -> str:
     """The content of the file at ``place``."""
+    if place in _OWN_NAME:
+        return re.sub(r"\S+", lambda found: words.once(found[0], words.tokens.host), text)
     kernels = place.startswith(("/sys/", "/proc/"))
     if kernels:
         text = _kernel_text(words, place, text)

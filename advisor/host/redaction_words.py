@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from advisor.host.tokens import Tokens
+from advisor.model.scrubbing import EVERYDAY, SHORTEST_NAME
 
 _HEX = "[0-9a-fA-F]"
 _FORMS = re.compile(
@@ -13,6 +14,7 @@ _FORMS = re.compile(
     (?P<gid> (?<![\w:]) (?:{_HEX}{{4}}:){{7}}{_HEX}{{4}} (?![\w:]) )
     | (?P<guid> (?<![\w:]) (?:{_HEX}{{4}}:){{3}}{_HEX}{{4}} (?![\w:]) )
     | (?P<mac> (?<![\w:]) {_HEX}{{2}}(?P<sep>[:-]) (?:{_HEX}{{2}}(?P=sep)){{4,}}{_HEX}{{2}} (?![\w:]) )
+    | (?<![0-9A-Za-z]) (?P<lead>[a-z]{{2,6}}x) (?P<named> {_HEX}{{12}} | {_HEX}{{16}} ) (?![0-9A-Za-z])
     | (?P<gpu> (?<=GPU-){_HEX}{{2,}}[0-9a-fA-F-]* )
     | (?P<uuid> (?:(?<!{_HEX})|(?<=pod)) {_HEX}{{8}}(?P<dash>[-_])(?:{_HEX}{{4}}(?P=dash)){{3}}{_HEX}{{12}} (?!{_HEX}) )
     | (?P<long> (?<![0-9a-zA-Z]) {_HEX}{{32,}} (?![0-9a-zA-Z]) )
@@ -32,13 +34,7 @@ _URL = re.compile(r"(?P<scheme>\b[a-z][a-z0-9+.-]*://)(?P<rest>[^/\s,]*)")
 _ACCOUNT = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w.-]+")
 _SERVICES = re.compile(r"(?:tcp|o2ib|kfi)\d*|(?:\d{1,10})?\.service", re.ASCII)
 """What stands after @ in the names of Lustre's networks and of systemd's units."""
-_EVERYDAY = frozenset((
-    "localhost", "localdomain", "local", "root", "user", "users", "home", "data", "mnt", "tmp", "var", "usr", "etc",
-    "dev", "run", "opt", "srv", "boot", "lib", "linux", "node", "gpu", "nobody", "nfs", "com", "org", "net", "edu",
-    "gov", "int", "none", "container", "default", "admin", "server", "host", "scratch",
-))  # fmt: skip
-"""Names that tell nothing of anyone, and would hit words that mean something else."""
-_SHORTEST_NAME = 3
+_MAC_DIGITS = 12
 CGROUPS = "/sys/fs/cgroup"
 VERSIONS = re.compile(r"version|fw_ver|release|bios|/dmi/", re.IGNORECASE)
 """Where four numbers with dots between are no address."""
@@ -55,8 +51,8 @@ class Words:
     @classmethod
     def of(cls, tokens: Tokens, names: Mapping[str, str], kernel: Iterable[str]) -> "Words":
         """Tokens by name in lower case, less everyday words and those that the ``kernel`` itself uses in paths."""
-        common = {*_EVERYDAY, *kernel}
-        kept = {n: t for n, t in names.items() if len(n) >= _SHORTEST_NAME and n not in common and not n.isdecimal()}
+        common = {*EVERYDAY, *kernel}
+        kept = {n: t for n, t in names.items() if len(n) >= SHORTEST_NAME and n not in common and not n.isdecimal()}
         if not kept:
             return cls(tokens)
         either = "|".join(map(re.escape, sorted(kept, key=lambda name: (-len(name), name))))
@@ -76,6 +72,9 @@ class Words:
 
     def _form(self, found: re.Match[str], addresses: bool) -> str:
         text, kind = found[0], found.lastgroup
+        if found["lead"] is not None:  # as systemd and udev name interfaces and RDMA devices: enx001122aabbcc
+            make = self.tokens.mac if len(found["named"]) == _MAC_DIGITS else self.tokens.guid
+            return str(found["lead"]) + make(found["named"])
         for name in ("gid", "guid", "mac", "gpu", "uuid", "long", "wwn", "iqn", "ipv6", "ipv4", "disk", "dashed"):
             if found[name] is not None:
                 kind = name

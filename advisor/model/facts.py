@@ -55,6 +55,11 @@ class Private:
 
 
 @dataclass(frozen=True)
+class HostName(Private):
+    """Mark: the name of the host itself, which is taken out of every other text too (`advisor.model.scrubbing`)."""
+
+
+@dataclass(frozen=True)
 class Root:
     """Mark: only root can read it."""
 
@@ -100,6 +105,7 @@ class FieldMarks:
     volatile: bool = False
     counter: Counter | None = None
     private: bool = False
+    names_host: bool = False
     root: bool = False
     seen: Seen | None = None
     source: str = ""
@@ -125,6 +131,7 @@ def _marks(metadata: list[Any]) -> FieldMarks:
         volatile=any(isinstance(m, Volatile) for m in metadata),
         counter=next((m for m in metadata if isinstance(m, Counter)), None),
         private=any(isinstance(m, Private) for m in metadata),
+        names_host=any(isinstance(m, HostName) for m in metadata),
         root=any(isinstance(m, Root) for m in metadata),
         seen=seen[0] if seen else None,
         source=sources[0] if sources else "",

@@ -1,7 +1,6 @@
 """A Snapshot: all facts of one host at one time, what was missing, and what was derived from them."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeVar
@@ -11,13 +10,27 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from advisor.errors import SourceError
 from advisor.model.facts import Facts, GapState, marks
 from advisor.model.sample import GrowthGap, Number, Sample
+from advisor.model.scrubbing import Known, Scrubber
 
 SCHEMA_VERSION = 1
 SourceKind = Literal["live", "capture", "tree", "facts"]
 F = TypeVar("F", bound=Facts)
 M = TypeVar("M", bound=BaseModel)
-_ONE_DEVICE = re.compile(r"(?<=/dev/disk/by-id/)[^\s,\"']+|(?<![\w:])[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5,}(?![\w:])")
-"""Serial numbers and hardware addresses inside of what people configured."""
+_OF_MACHINE = (
+    "cpu",
+    "edac",
+    "given_topology",
+    "gpu",
+    "net",
+    "numa",
+    "nvidia",
+    "nvme",
+    "pci",
+    "platform",
+    "rdma",
+    "system",
+)
+"""Sections in which no name stands that people gave."""
 _SHOWN = 80
 """Characters of a wrong value that a message shows."""
 
@@ -68,28 +81,67 @@ class Snapshot:
         return replace(self, derived=dict(derived))
 
 
-def committed_json(snapshot: Snapshot) -> str:
+def scrubber_of(snapshot: Snapshot) -> Scrubber:
+    """What takes out of any text about this host what is not for others."""
+    kept = {name: _plain(facts, keep_volatile=False) for name, facts in snapshot.facts.items()}
+    texts = [(name, text) for name, facts in kept.items() for text in _texts(facts)]
+    machine = [text for name, text in texts if name in _OF_MACHINE or text.startswith(("/sys/", "/proc/"))]
+    people = [text for name, text in texts if name not in _OF_MACHINE and not text.startswith(("/sys/", "/proc/"))]
+    names = [name for facts in snapshot.facts.values() for name in _host_names(facts)]
+    return Scrubber.of(Known(people, (*machine, *snapshot.gaps), names))
+
+
+def committed_json(snapshot: Snapshot, scrubber: Scrubber | None = None) -> str:
     """The text of ``facts.json``: host facts without volatile and private fields; sorted keys, final newline."""
     kept = {name: _plain(facts, keep_volatile=False) for name, facts in snapshot.facts.items()}
-    return _json(snapshot, kept)
+    return _json(snapshot, kept, scrubber or scrubber_of(snapshot))
 
 
-def full_json(snapshot: Snapshot) -> str:
+def full_json(snapshot: Snapshot, scrubber: Scrubber | None = None) -> str:
     """The text of ``observations.json``: all facts but the private ones; changes from run to run."""
     kept = {name: _plain(facts, keep_volatile=True) for name, facts in snapshot.facts.items()}
     sample = snapshot.sample
-    return _json(snapshot, kept, {} if sample is None else {"sample": asdict(sample)})
+    further = {} if sample is None else {"sample": asdict(sample)}
+    return _json(snapshot, kept, scrubber or scrubber_of(snapshot), further)
 
 
-def _json(snapshot: Snapshot, facts: Mapping[str, Any], further: Mapping[str, Any] | None = None) -> str:
+def _json(
+    snapshot: Snapshot, facts: Mapping[str, Any], scrubber: Scrubber, further: Mapping[str, Any] | None = None
+) -> str:
     document = {
         "schema_version": SCHEMA_VERSION,
         "source": snapshot.source.model_dump(),
-        "facts": facts,
-        "gaps": dict(snapshot.gaps),
-        **(further or {}),
+        **_scrubbed({"facts": facts, "gaps": dict(snapshot.gaps), **(further or {})}, scrubber),
     }
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
+
+
+def _scrubbed(value: Any, scrubber: Scrubber) -> Any:
+    if isinstance(value, dict):
+        return {scrubber.text(key): _scrubbed(item, scrubber) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_scrubbed(item, scrubber) for item in value]
+    return scrubber.text(value) if isinstance(value, str) else value
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in JSON types, names of fields too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+
+
+def _host_names(facts: Facts) -> Iterator[str]:
+    for name, mark in marks(type(facts)).items():
+        value = getattr(facts, name)
+        if mark.names_host and isinstance(value, str):
+            yield value
 
 
 def _plain(value: Any, keep_volatile: bool) -> Any:
@@ -112,7 +164,7 @@ def _plain(value: Any, keep_volatile: bool) -> Any:
         return sorted(value)
     if isinstance(value, tuple | list):
         return [_plain(item, keep_volatile) for item in value]
-    return _ONE_DEVICE.sub("...", value) if isinstance(value, str) else value
+    return value
 
 
 def parse_snapshot(text: str, models: Mapping[str, type[Facts]], where: str) -> Snapshot:

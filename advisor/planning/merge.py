@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from advisor.errors import ConflictError
 from advisor.model.setting import RANKS, Conflict, Plan, Rank, Reason, Risk, Setting, Withheld
-from advisor.model.snapshot import Snapshot
+from advisor.model.snapshot import Snapshot, scrubber_of
 from advisor.planning.refusal import known_target, refusal
 from advisor.planning.render import comment
 from advisor.targets._base import Target
@@ -29,11 +29,11 @@ def plan(settings: Iterable[Setting], snapshot: Snapshot, targets: Mapping[str, 
 
     Raises InputError when the operator asks for what is never written or cannot be written.
     """
-    sheet = _Sheet()
+    sheet, scrubber = _Sheet(), scrubber_of(snapshot)
     asked: dict[tuple[str, str], list[Setting]] = defaultdict(list)
     for setting in sorted((_named(setting, targets) for setting in settings), key=_order):
         target = known_target(setting, targets)
-        why = refusal(setting, snapshot, target)
+        why = refusal(setting, snapshot, target, scrubber)
         if why is None:
             asked[setting.target, setting.key].append(setting)
         else:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from advisor.errors import InputError
+from advisor.model.scrubbing import Scrubber
 from advisor.model.setting import Setting
 from advisor.model.snapshot import Snapshot
 from advisor.targets._base import SetBy, Target
@@ -22,7 +23,7 @@ def known_target(setting: Setting, targets: Mapping[str, Target]) -> Target:
     return targets[setting.target]
 
 
-def refusal(setting: Setting, snapshot: Snapshot, target: Target) -> str | None:
+def refusal(setting: Setting, snapshot: Snapshot, target: Target, scrubber: Scrubber) -> str | None:
     """Why the setting is withheld; ``None`` when it may be written.
 
     Raises InputError when the operator asks for what is never written or cannot be written.
@@ -30,6 +31,8 @@ def refusal(setting: Setting, snapshot: Snapshot, target: Target) -> str | None:
     why = target.wrong(setting.key, setting.value) or _never(setting, target)
     if why is not None and setting.reason.rank == "operator":
         raise InputError(f"{setting.reason.by} {setting.target}:{setting.key} is refused: {why}")
+    if why is None and setting.reason.rank != "operator":
+        why = _tells_the_host(setting, target, scrubber)
     if why is None and target.SCOPE == "host" and in_container(snapshot):
         why = "this is a container: apply it on the host"
     return (
@@ -37,6 +40,14 @@ def refusal(setting: Setting, snapshot: Snapshot, target: Target) -> str | None:
         or target.cannot_take(snapshot, setting.key, setting.value)
         or _set_elsewhere(setting, target, target.set_by(snapshot, setting.key))
     )
+
+
+def _tells_the_host(setting: Setting, target: Target, scrubber: Scrubber) -> str | None:
+    """Files that are installed or run go to git as they are; a suggestion can lose a name and still be read."""
+    line = f"{setting.key} {target.text(setting.key, setting.value)}"
+    if target.SUGGESTED or not scrubber.hides(line):
+        return None
+    return "its line would hold a hardware address or the host's name, which no file for git does: set it with --set"
 
 
 def _never(setting: Setting, target: Target) -> str | None:

@@ -9,8 +9,9 @@ from typing import Annotated, ClassVar
 
 from advisor.host.base import Host, command_origin
 from advisor.host.fields import read_fields
-from advisor.model.facts import Facts, File, ReadFrom, Seen, SeenAs
+from advisor.model.facts import Facts, File, HostName, ReadFrom, Seen, SeenAs
 from advisor.probes._collected import Collected
+from advisor.probes._sysfs import quiet_text
 
 ORIGIN = "/"
 SYNCHRONIZED = "/run/systemd/timesync/synchronized"
@@ -18,6 +19,8 @@ TIMEDATECTL = ("timedatectl", "show", "-p", "NTPSynchronized", "--value")
 """Whether the kernel holds its clock for kept in step (adjtimex(2)), whichever program does it."""
 OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
 TAINTED = "/proc/sys/kernel/tainted"
+HOST_NAMES = ("/proc/sys/kernel/hostname", "/etc/hostname")
+"""The name in force and the one that is set at boot; nobody misses a name that is not there."""
 SOURCES = "/sys/devices/system/clocksource/clocksource0"
 TAINTS = (
     "proprietary module", "module forced in", "kernel out of specification", "module forced out", "machine check",
@@ -71,11 +74,17 @@ class System(Facts):
         ReadFrom("/proc/sys/kernel/tainted"),
         "why the kernel calls itself tainted, in words; () for clean",
     ] = None
+    host_name: Annotated[
+        str | None, ReadFrom("/proc/sys/kernel/hostname"), SeenAs("own"), HostName(), "as the kernel has it"
+    ] = None
+    boot_name: Annotated[
+        str | None, ReadFrom("/etc/hostname"), SeenAs("own"), HostName(), "the name that is set at boot"
+    ] = None
 
 
 COLLECTED = Collected(
     models=((ORIGIN, System),),
-    files=(*OS_RELEASE, TAINTED),
+    files=(*OS_RELEASE, TAINTED, *HOST_NAMES),
     there=(SYNCHRONIZED,),
     commands=(TIMEDATECTL,),
 )
@@ -99,13 +108,20 @@ def read(host: Host) -> System:
         os_version=values.get("VERSION_ID"),
         os_like=None if text is None else tuple(values.get("ID_LIKE", "").split()),
         taints=taints,
+        host_name=_name(host, HOST_NAMES[0]),
+        boot_name=_name(host, HOST_NAMES[1]),
         origins={
+            **dict(zip(("host_name", "boot_name"), HOST_NAMES, strict=True)),
             "timesyncd_synchronized": SYNCHRONIZED,
             "clock_synchronized": command_origin(TIMEDATECTL),
             "taints": TAINTED,
             **dict.fromkeys(("os_id", "os_version", "os_like"), path),
         },
     )
+
+
+def _name(host: Host, path: str) -> str | None:
+    return (quiet_text(host, path) or "").split("\n")[0].strip() or None
 
 
 def _synchronized(host: Host) -> bool | None:
