@@ -34,7 +34,7 @@ def refusal(setting: Setting, snapshot: Snapshot, target: Target, scrubber: Scru
     if why is None and setting.reason.rank != "operator":
         why = _tells_the_host(setting, target, scrubber)
     if why is None and target.SCOPE == "host" and in_container(snapshot):
-        why = "this is a container: apply it on the host"
+        why = target.from_inside(setting.key)
     return (
         why
         or target.cannot_take(snapshot, setting.key, setting.value)

@@ -22,7 +22,7 @@ BOOT_FOLDERS = tuple(f"{top}/modules-load.d" for top in ("/etc", "/run", "/usr/l
 OF_INTEREST = (
     "bonding", "ena", "gve", "ib_core", "ib_uverbs", "lustre", "md_mod", "megaraid_sas", "mlx4_core", "mlx5_core",
     "mlx5_ib", "mpt3sas", "nfs", "nouveau", "nv_peer_mem", "nvidia", "nvidia_drm", "nvidia_peermem", "nvidia_uvm",
-    "nvme", "nvme_core", "rdma_cm", "smartpqi", "sunrpc", "virtio_net", "zfs", "zswap",
+    "nvme", "nvme_core", "rdma_cm", "rdma_ucm", "smartpqi", "sunrpc", "virtio_net", "zfs", "zswap",
 )  # fmt: skip
 ALL_VISIBLE = ("mlx5_core", "mlx5_ib")
 """Modules that show every parameter in /sys/module (drivers/net/ethernet/mellanox/mlx5/core/main.c). Others hide some

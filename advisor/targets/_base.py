@@ -22,6 +22,7 @@ class Seen:
     note: str = ""
 
 
+ON_THE_HOST = "this is a container: apply it on the host"
 OUR_FILES = ("90-advisor.conf", "61-advisor.rules", "advisor-irq-affinity.service")
 """The names of the configuration files that advisor generates for a host."""
 OUR_PROFILE = "/advisor/tuned.conf"
@@ -75,6 +76,10 @@ class Target(Protocol):
 
     def seen(self, snapshot: Snapshot, key: str) -> Seen:
         """The host's present value."""
+
+    def from_inside(self, key: str) -> str:
+        """Why a target of scope ``host`` sets nothing inside a container, and where that belongs."""
+        return ON_THE_HOST
 
     def cannot_take(self, snapshot: Snapshot, key: str, value: Value) -> str | None:
         """Why this host cannot take the setting (or that it is not known whether it can); ``None`` when it can."""

@@ -2,7 +2,7 @@
 
 from advisor.model.snapshot import Snapshot
 from advisor.probes.platform import Platform
-from advisor.targets._base import Seen
+from advisor.targets._base import ON_THE_HOST, Seen
 
 _OPERATORS = ("/etc/", "/proc/cmdline")
 """What lies elsewhere (/usr/lib, /run) is the distribution's, which /etc may override where it is read later."""
@@ -12,6 +12,11 @@ def in_container(snapshot: Snapshot) -> bool:
     """Whether the facts were read inside a container, where the host's settings are not ours to make."""
     platform = snapshot.get(Platform)
     return platform is not None and platform.container is True
+
+
+def from_inside(key: str) -> str:
+    """Why nothing is set by what was read in a container, and where it belongs."""
+    return ON_THE_HOST
 
 
 def operators(path: str) -> bool:

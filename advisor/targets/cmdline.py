@@ -10,6 +10,7 @@ from advisor.model.snapshot import Snapshot
 from advisor.probes._cmdline import CMDLINE
 from advisor.probes.boot import Boot
 from advisor.targets._base import Seen, SetBy
+from advisor.targets._host import from_inside as from_inside
 from advisor.targets._host import not_seen
 from advisor.targets._values import named as named
 from advisor.targets._values import plain, raised_numbers

@@ -1,7 +1,8 @@
 """How a container of the job is started, only ever suggested: ``suggested/container-flags.txt``, ``kubernetes.yaml``.
 
-Keys: ``shm-size`` (bytes), ``ulimit/memlock`` and ``ulimit/nofile``, ``cap-add/IPC_LOCK``, ``device/dev/infiniband``,
-``network`` and ``ipc`` (``host``). https://docs.docker.com/reference/cli/docker/container/run/
+Keys: ``shm-size`` (bytes), ``ulimit/memlock`` and ``ulimit/nofile``, ``cap-add/IPC_LOCK``, ``device/dev/infiniband``
+(names of nodes in it, with commas between; true: all of them), ``network`` and ``ipc`` (``host``).
+https://docs.docker.com/reference/cli/docker/container/run/
 """
 
 import re
@@ -20,7 +21,9 @@ SUGGESTED = True
 STARTERS = ("containerd", "crio", "docker", "k3s", "kubelet", "podman", "rke2-agent")
 _SIZE = re.compile(r"([1-9][0-9]{0,15})([kmgt]?)b?", re.ASCII)
 _FACTOR = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-_SWITCHES = ("cap-add/IPC_LOCK", "cap-add/SYS_NICE", "device/dev/infiniband")
+_SWITCHES = ("cap-add/IPC_LOCK", "cap-add/SYS_NICE")
+_NODES = "device/dev/infiniband"
+_NODE_NAMES = re.compile(r"(uverbs[0-9]{1,4}|rdma_cm)(,(uverbs[0-9]{1,4}|rdma_cm)){0,511}", re.ASCII)
 _HOST = ("network", "ipc")
 _LIMITS = ("ulimit/memlock", "ulimit/nofile")
 _SMALLEST_SHM = 1 << 20
@@ -33,12 +36,15 @@ def wrong(key: str, value: Value) -> str | None:
         return None if fine else f"{key} must be a number of bytes, at least {_SMALLEST_SHM}, but is {value!r}"
     if key in _SWITCHES:
         return None if value is True else f"{key} can only be true but is {value!r}"
+    if key == _NODES:
+        fine = value is True or (isinstance(value, str) and _NODE_NAMES.fullmatch(value) is not None)
+        return None if fine else f"{key} must be true or names as in uverbs0,uverbs1,rdma_cm but is {value!r}"
     if key in _HOST:
         return None if value == "host" else f"{key} can only be 'host' but is {value!r}"
     if key in _LIMITS:
         fine = isinstance(value, int) and not isinstance(value, bool) and (value == -1 or value >= 1024)
         return None if fine else f"{key} must be -1 (no limit) or at least 1024 but is {value!r}"
-    return f"{key!r} is none of shm-size, {', '.join((*_LIMITS, *_SWITCHES, *_HOST))}"
+    return f"{key!r} is none of shm-size, {', '.join((*_LIMITS, *_SWITCHES, _NODES, *_HOST))}"
 
 
 def text(key: str, value: Value) -> str:
@@ -47,11 +53,12 @@ def text(key: str, value: Value) -> str:
 
 
 def line(setting: Setting, snapshot: Snapshot) -> str:
-    """The flag of docker run and podman run, for a shell."""
+    """The flag of docker run and podman run, for a shell; one for each device."""
     name, _, what = setting.key.partition("/")
     value = text(setting.key, setting.value)
     if name == "device":
-        return f"--device={shquote(f'/{what}')}"
+        nodes = [f"/{what}/{node}" for node in value.split(",")] if value else [f"/{what}"]
+        return " ".join(f"--device={shquote(node)}" for node in nodes)
     return f"--{name}={shquote('='.join(part for part in (what, value) if part))}"
 
 

@@ -11,6 +11,7 @@ from advisor.model.snapshot import Snapshot
 from advisor.probes.irq import Irq
 from advisor.probes.systemd import Systemd, service_named
 from advisor.targets._base import Seen, SetBy
+from advisor.targets._host import from_inside as from_inside
 from advisor.targets._installed import FILE_MODE, Line, LiveFile
 from advisor.targets._values import named as named
 

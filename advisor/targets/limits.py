@@ -120,6 +120,14 @@ def _size(text: str) -> float:
     return float("inf") if text == UNLIMITED else int(text)
 
 
+def from_inside(key: str) -> str:
+    """Where a container has its limits from: limits.d is for logins, and never reaches it."""
+    return (
+        "this is a container, which limits.d does not reach: start it with --ulimit, or raise the limit of the service "
+        "that starts it"
+    )
+
+
 def cannot_take(snapshot: Snapshot, key: str, value: Value) -> str | None:
     """Why logins would fail: more open files than the kernel allows any process."""
     most = _most_files(snapshot)

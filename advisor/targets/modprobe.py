@@ -11,6 +11,7 @@ from advisor.model.snapshot import Snapshot
 from advisor.probes.modules import Module, Modules, module_named
 from advisor.probes.nvidia import PARAMS, Nvidia, parameter_taken
 from advisor.targets._base import Seen, SetBy
+from advisor.targets._host import from_inside as from_inside
 from advisor.targets._host import in_container, not_seen, operators, packaged_behind
 from advisor.targets._installed import FILE_MODE, Line, LiveFile, lines_of
 from advisor.targets._values import named as named

@@ -11,6 +11,7 @@ from advisor.probes.gpu import Gpu
 from advisor.probes.modules import Modules, module_named
 from advisor.probes.nvidia import PEERS, Nvidia
 from advisor.targets._base import Seen, SetBy
+from advisor.targets._host import from_inside as from_inside
 from advisor.targets._host import in_container, not_seen, operators
 from advisor.targets._installed import FILE_MODE, Line, LiveFile, entries
 

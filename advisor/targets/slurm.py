@@ -8,6 +8,7 @@ from advisor.model.setting import Scope, Setting, Value
 from advisor.model.snapshot import Snapshot
 from advisor.probes.systemd import Systemd, service_named
 from advisor.targets._base import Seen, SetBy
+from advisor.targets._host import from_inside as from_inside
 from advisor.targets._values import named as named
 
 SCOPE: Scope = "host"

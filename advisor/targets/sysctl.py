@@ -15,7 +15,7 @@ from advisor.probes.ip import KEYS as INTERFACE_KEYS
 from advisor.probes.ip import Ip
 from advisor.probes.sysctl import ORIGIN, Sysctl, SysctlLine, key_file, key_name, live_value
 from advisor.probes.tuned import Tuned
-from advisor.targets._base import Seen, SetBy
+from advisor.targets._base import ON_THE_HOST, Seen, SetBy
 from advisor.targets._host import in_container, not_seen, operators, packaged_behind
 from advisor.targets._installed import FILE_MODE, Line, LiveFile, lines_of
 from advisor.targets._tuned import installed, is_floor, reapplies
@@ -107,6 +107,16 @@ def _of_interface(snapshot: Snapshot, key: str) -> str | None:
     interface = next((one for one in (ip.interfaces if ip else None) or () if one.name == name), None)
     value = getattr(interface, setting, None) if setting in INTERFACE_KEYS else None
     return None if value is None else str(value)
+
+
+def from_inside(key: str) -> str:
+    """Where a container has its kernel keys from: those of its own network may be given to it alone."""
+    if not key.startswith("net."):
+        return ON_THE_HOST
+    return (
+        "this is a container: apply it on the host if it shares the host's network, else start it with --sysctl, which "
+        "takes what belongs to its own network"
+    )
 
 
 def cannot_take(snapshot: Snapshot, key: str, value: Value) -> str | None:

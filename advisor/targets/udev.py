@@ -15,6 +15,7 @@ from advisor.probes.block import Block, BlockDevice
 from advisor.probes.mounts import BDI, Mounts
 from advisor.probes.udev import Udev, UdevSetting
 from advisor.targets._base import Seen, SetBy
+from advisor.targets._host import from_inside as from_inside
 from advisor.targets._host import in_container, not_seen, operators, packaged_behind
 from advisor.targets._installed import FILE_MODE, Entry, Line, LiveFile, entries
 from advisor.targets._tuned import active, disks, installed, is_floor, stands

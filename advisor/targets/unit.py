@@ -11,6 +11,7 @@ from advisor.model.snapshot import Snapshot
 from advisor.probes.limits import Limits, ServiceLimits
 from advisor.probes.systemd import ORIGIN, Service, Systemd
 from advisor.targets._base import Seen, SetBy
+from advisor.targets._host import from_inside as from_inside
 from advisor.targets._host import in_container, not_seen, operators, packaged_behind
 from advisor.targets._installed import FILE_MODE, Line, LiveFile, entries
 from advisor.targets._values import named as named

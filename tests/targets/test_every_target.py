@@ -8,9 +8,11 @@ import pytest
 
 from advisor.data import template_texts
 from advisor.model.setting import Scope, Value
+from advisor.model.snapshot import Snapshot, Source
 from advisor.planning.requests import requested
+from advisor.probes.platform import Platform
 from advisor.targets._base import Target, load_targets
-from tests.plans import HOSTILE, NO_FACTS, UNSEEN, planned, wish
+from tests.plans import HOSTILE, NO_FACTS, UNSEEN, planned, wish, withheld
 
 TARGETS = load_targets()
 GOOD: Mapping[str, tuple[str, Value]] = {
@@ -42,6 +44,15 @@ def test_it_says_whose_its_settings_are_and_whether_they_are_only_suggested(name
     target, *_ = of(name)
     assert target.SCOPE in get_args(Scope)
     assert isinstance(target.SUGGESTED, bool)
+
+
+@every
+def test_one_of_the_host_says_where_it_belongs_when_it_was_read_in_a_container(name: str) -> None:
+    target, key, value = of(name)
+    told = withheld(
+        wish(name, key, value), host=Snapshot(Source(kind="live"), {"platform": Platform(container=True)}, {})
+    )
+    assert target.SCOPE != "host" or "this is a container" in told[0]
 
 
 @every

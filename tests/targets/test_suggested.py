@@ -97,6 +97,33 @@ def test_the_flags_of_a_container_are_words_of_a_shell() -> None:
     ]
 
 
+def test_a_container_gets_the_rdma_nodes_that_are_named_and_no_others() -> None:
+    nodes = wish("container", "device/dev/infiniband", "uverbs0,uverbs11,rdma_cm")
+    files = suggested(nodes, host=host(kind="docker"))
+    assert [word for line in body(files["container-flags.txt"]) for word in shlex.split(line)] == [
+        "--device=/dev/infiniband/uverbs0",
+        "--device=/dev/infiniband/uverbs11",
+        "--device=/dev/infiniband/rdma_cm",
+    ]
+
+
+@pytest.mark.parametrize("value", ["", "mem", "uverbs0,", "uverbs0 uverbs1", "../mem", "uverbs0\n", False, 1, "true"])
+def test_what_names_no_rdma_node_is_refused(value: Value) -> None:
+    assert "uverbs0,uverbs1,rdma_cm" in str(container.wrong("device/dev/infiniband", value))
+
+
+def test_an_operator_may_name_the_nodes_or_ask_for_all() -> None:
+    assert container.parsed("device/dev/infiniband", "uverbs3") == "uverbs3"
+    assert container.parsed("device/dev/infiniband", "true") is True
+
+
+def test_a_container_is_told_where_its_limits_and_kernel_keys_come_from() -> None:
+    inside = host(kind="docker")
+    assert "limits.d does not reach" in withheld(wish("limits", "*/soft/memlock", "unlimited"), host=inside)[0]
+    assert withheld(wish("sysctl", "vm.swappiness", 10), host=inside) == ["this is a container: apply it on the host"]
+    assert "else start it with --sysctl" in withheld(wish("sysctl", "net.core.somaxconn", 4096), host=inside)[0]
+
+
 def test_inside_a_container_the_size_seen_is_told() -> None:
     text = suggested(wish("container", "shm-size", 1 << 30), host=host(kind="docker"))["container-flags.txt"]
     assert "# seen: 67108864 in /dev/shm\n" in text
