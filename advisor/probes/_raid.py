@@ -30,6 +30,11 @@ class VirtualDrive(Facts):
     write_policy: Annotated[
         str | None, Root(), "what is done now; without protection write back falls to write through"
     ] = None
+    caches_unprotected: Annotated[
+        bool | None,
+        Root(),
+        "whether write back goes on without protection: the drive's own setting, else the controller's default",
+    ] = None
     drive_cache: Annotated[
         str | None, Root(), "the disks' own caches, which nothing protects: enabled, disabled, default"
     ] = None

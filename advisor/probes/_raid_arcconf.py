@@ -132,6 +132,7 @@ def _drive(number: str, found: _Told, origin: str) -> VirtualDrive:
         os_device=parse_os_device(pairs.get("disk name")),
         configured_write_policy=configured,
         write_policy=current,
+        caches_unprotected=_caches_unprotected(pairs, found.card),
         drive_cache="default" if cache == "drive specific" else cache if cache in ("enabled", "disabled") else None,
         media=media or parse_media([kind for key in ("device type", "interface type") if (kind := pairs.get(key))]),
     )
@@ -166,6 +167,13 @@ def _policies(pairs: dict[str, str], card: dict[str, str]) -> tuple[str | None, 
     if now is None:
         return configured, None
     return configured, (configured if configured not in (None, WRITE_THROUGH) else WRITE_BACK) if now else WRITE_THROUGH
+
+
+def _caches_unprotected(pairs: dict[str, str], card: dict[str, str]) -> bool | None:
+    """Whether write back goes on without protection. Sample that says no: ``On when protected by battery/ZMM``"""
+    if "caching" in pairs:
+        return parse_yes(card.get("no-battery write cache"))
+    return False if "when protected" in (small(pairs.get("write-cache setting")) or "") else None
 
 
 def parse_degraded(state: str | None) -> bool | None:

@@ -28,6 +28,7 @@ _BAD = (
 """Answers of the battery that must be no."""
 _DEGRADED = {"optimal": False, "degraded": True, "partially degraded": True, "offline": True, "failed": True}
 _DRIVE_CACHES = {"disk's default": "default", "enabled": "enabled", "disabled": "disabled"}
+_GOES_ON = "write cache ok if bad bbu"
 _NESTED = {("1", "10"), ("5", "50"), ("6", "60")}
 
 Pairs = dict[str, str]
@@ -143,6 +144,7 @@ def _drive(number: str, pairs: Pairs, origin: str) -> VirtualDrive:
         degraded=_DEGRADED.get(state or ""),
         configured_write_policy=parse_policy(pairs.get("default cache policy", "")),
         write_policy=parse_policy(pairs.get("current cache policy", "")),
+        caches_unprotected=parse_unprotected(pairs.get("current cache policy", "")),
         drive_cache=_DRIVE_CACHES.get(small(pairs.get("disk cache policy")) or ""),
     )
 
@@ -155,7 +157,13 @@ def parse_policy(text: str) -> str | None:
         return WRITE_THROUGH
     if words[0] != "writeback":
         return None
-    return ALWAYS_WRITE_BACK if "write cache ok if bad bbu" in words else WRITE_BACK
+    return ALWAYS_WRITE_BACK if _GOES_ON in words else WRITE_BACK
+
+
+def parse_unprotected(text: str) -> bool | None:
+    """Whether write back goes on with a bad battery, by the fourth policy of four; see `parse_policy`."""
+    words = [word.strip().lower() for word in text.split(",")]
+    return True if _GOES_ON in words else False if "no write cache if bad bbu" in words else None
 
 
 def parse_levels(text: str, depth: str) -> str | None:

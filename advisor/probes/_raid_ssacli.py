@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from advisor.probes._raid import (
+    WRITE_BACK,
     WRITE_THROUGH,
     Controller,
     VirtualDrive,
@@ -157,6 +158,7 @@ def _drives(card: _Card, origin: str) -> Iterator[VirtualDrive]:
             os_device=parse_os_device(drive.pairs.get("Disk Name")),
             configured_write_policy=configured,
             write_policy=current,
+            caches_unprotected=parse_yes(card.pairs.get("No-Battery Write Cache")),
             drive_cache={True: "enabled", False: "disabled", None: "default" if small(cache) == "default" else None}[
                 enabled
             ],
@@ -169,7 +171,11 @@ def _policies(card: _Card, drive: _Drive) -> tuple[str | None, str | None]:
         # The whole cache is there for reading.
         return WRITE_THROUGH, WRITE_THROUGH
     caching, status = drive.pairs.get("Caching"), card.pairs.get("Cache Status")
-    return cached_policies(caching, status, card.pairs.get("No-Battery Write Cache"))
+    configured, current = cached_policies(caching, status, card.pairs.get("No-Battery Write Cache"))
+    if current == WRITE_BACK and told(card.pairs.get("Battery/Capacitor Count")) == "0":
+        # Only protected writes may be cached and nothing protects them: what the status is good for is not said.
+        current = None
+    return configured, current
 
 
 def parse_degraded(state: str | None) -> bool | None:

@@ -41,6 +41,7 @@ _STATES = {
     "Rec": ("recovery", True),
 }
 _DRIVE_CACHES = {"disk's default": "default", "enabled": "enabled", "disabled": "disabled", "default": "default"}
+_MISSING = ("missing", "absent", "not present")
 _HBA_DRIVERS = ("mpt2sas", "mpt3sas")
 _OF_VIRTUAL_DRIVES = ("configured_write_policy", "os_device", "drive_cache")
 """Fields that only the details of virtual drives tell."""
@@ -151,7 +152,8 @@ def _protection(data: Data, hardware: Data) -> tuple[bool | None, str | None]:
     """Whether there is a CacheVault or battery, and its state; a full answer without a list of them means none."""
     rows = _rows(data, "Cachevault_Info") or _rows(data, "BBU_Info")
     if rows:
-        return True, small(rows[0].get("State"))
+        state = small(rows[0].get("State"))
+        return state not in _MISSING, state
     present = parse_yes(hardware.get("BBU"))
     return (present if hardware else None), None
 
@@ -160,7 +162,8 @@ def _drives(data: Data, origin: str) -> tuple[VirtualDrive, ...] | None:
     if "VD LIST" not in data:
         return () if told(data.get("Virtual Drives")) in (None, "0") else None
     media = _media_by_group(_rows(data, "PD LIST"))
-    return tuple(_drive(row, media, origin) for row in _rows(data, "VD LIST"))
+    unprotected = parse_yes(_section(data, "Defaults").get("Cache When BBU Bad"))
+    return tuple(_drive(row, media, unprotected, origin) for row in _rows(data, "VD LIST"))
 
 
 def _media_by_group(rows: Sequence[Data]) -> dict[str, list[str]]:
@@ -172,17 +175,19 @@ def _media_by_group(rows: Sequence[Data]) -> dict[str, list[str]]:
     return groups
 
 
-def _drive(row: Data, media: Mapping[str, Sequence[str]], origin: str) -> VirtualDrive:
+def _drive(row: Data, media: Mapping[str, Sequence[str]], unprotected: bool | None, origin: str) -> VirtualDrive:
     group, _, number = (told(row.get("DG/VD")) or "").rpartition("/")
     state = told(row.get("State"))
     word, degraded = _STATES.get(state or "", (small(state), None))
+    policy = parse_cache_code(row.get("Cache"))
     return VirtualDrive(
         origin=origin,
         name=f"v{number}",
         level=parse_level(row.get("TYPE")),
         state=word,
         degraded=degraded,
-        write_policy=parse_cache_code(row.get("Cache")),
+        write_policy=policy,
+        caches_unprotected=True if policy == ALWAYS_WRITE_BACK else unprotected,
         media=parse_media(media.get(group, ())),
     )
 
@@ -199,12 +204,15 @@ def _with_properties(drive: VirtualDrive, details: Data, origin: str) -> Virtual
     properties = _section(details, f"VD{number} Properties")
     media = [medium for row in _rows(details, f"PDs for VD {number}") if (medium := told(row.get("Med")))]
     configured = (small(properties.get("Write Cache(initial setting)")) or "").replace(" ", "")
+    policy = _CONFIGURED.get(configured)
+    forced = policy == ALWAYS_WRITE_BACK
     return drive.model_copy(
         update={
-            "configured_write_policy": _CONFIGURED.get(configured),
+            "configured_write_policy": policy,
+            "caches_unprotected": forced or drive.caches_unprotected,
             "os_device": parse_os_device(properties.get("OS Drive Name")),
             "drive_cache": _DRIVE_CACHES.get(small(properties.get("Disk Cache Policy")) or ""),
             "media": parse_media(media) or drive.media,
-            "origins": dict.fromkeys(_OF_VIRTUAL_DRIVES, origin),
+            "origins": dict.fromkeys((*_OF_VIRTUAL_DRIVES, *(("caches_unprotected",) if forced else ())), origin),
         }
     )

@@ -232,6 +232,38 @@ def test_no_cachevault_is_no_protection() -> None:
     assert drive_of(card).write_policy == ALWAYS_WRITE_BACK
 
 
+@pytest.mark.parametrize("state", ["Missing", "Absent", "Not Present"])
+def test_a_battery_that_is_missing_is_no_protection(state: str) -> None:
+    (card,) = parse_controllers(answer(storcli("RWBD", state)), "o", "storcli64")
+    assert (card.protection_present, card.protection_ok) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("cache", "default", "configured", "goes_on", "told_by"),
+    [
+        ("RWBD", {"Cache When BBU Bad": "On"}, "WriteBack", True, STORCLI),
+        ("RWBD", {"Cache When BBU Bad": "Off"}, "WriteBack", False, STORCLI),
+        ("RWBD", {}, "WriteBack", None, STORCLI),
+        ("RAWBD", {"Cache When BBU Bad": "Off"}, "WriteBack", True, STORCLI),
+        ("RWBD", {"Cache When BBU Bad": "Off"}, "AlwaysWriteBack", True, VALL),
+    ],
+    ids=["the default says so", "the default says no", "no default", "its policy says so", "so it was asked for"],
+)
+def test_whether_write_back_goes_on_without_protection(
+    tmp_path: Path, cache: str, default: dict[str, str], configured: str, goes_on: bool | None, told_by: Command
+) -> None:
+    outputs = {STORCLI: answer(storcli(cache, changed={"Defaults": default})), VALL: answer(details(configured))}
+    drive = drive_of(only(read(machine(tmp_path, MEGARAID, outputs))))
+    assert drive.caches_unprotected is goes_on
+    assert evidence_path(drive, "caches_unprotected") == command_origin(told_by)
+
+
+def test_the_default_is_read_from_text_too() -> None:
+    text = TEXT.replace("PD LIST :\n", "Defaults :\n========\nCache When BBU Bad = Off\n\nPD LIST :\n", 1)
+    (card,) = parse_controllers(text, "o", "storcli64")
+    assert [drive.caches_unprotected for drive in card.drives or ()] == [False, True]
+
+
 def test_an_answer_without_hardware_does_not_say_that_there_is_no_protection() -> None:
     (card,) = parse_controllers(answer(storcli(vault=None, changed={"HwCfg": {}})), "o", "storcli64")
     assert card.protection_present is None

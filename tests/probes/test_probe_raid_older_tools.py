@@ -12,7 +12,7 @@ from advisor.probes._raid import (
     WRITE_THROUGH,
 )
 from advisor.probes._raid_arcconf import parse_controller
-from advisor.probes._raid_megacli import parse_battery, parse_levels, parse_policy
+from advisor.probes._raid_megacli import parse_battery, parse_levels, parse_policy, parse_unprotected
 from advisor.probes._raid_ssacli import parse_controllers as parse_ssacli
 from advisor.probes.raid import read
 from tests.raid_machines import ARCCONF, BATTERY, CARD, MEGACLI, MEGARAID, SSACLI, STORCLI, drive_of, machine, only
@@ -149,6 +149,7 @@ def test_megacli_tells_of_both_policies_and_the_battery(tmp_path: Path) -> None:
     (drive,) = first.drives
     assert (drive.name, drive.level, drive.degraded, drive.drive_cache) == ("v0", "raid5", True, "disabled")
     assert (drive.configured_write_policy, drive.write_policy) == (WRITE_BACK, WRITE_THROUGH)
+    assert drive.caches_unprotected is False
     assert (second.drives, second.protection_present) == ((), False)
     assert evidence_path(first, "protection_ok") == command_origin(BATTERY)
 
@@ -159,17 +160,18 @@ def test_the_one_card_of_a_tool_that_tells_no_address_is_that_on_the_bus(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("text", "policy"),
+    ("text", "policy", "goes_on"),
     [
-        ("WriteBack, ReadAhead, Direct, No Write Cache if Bad BBU", WRITE_BACK),
-        ("WriteBack, ReadAdaptive, Cached, Write Cache OK if Bad BBU", ALWAYS_WRITE_BACK),
-        ("WriteThrough, ReadAheadNone, Direct, Write Cache OK if Bad BBU", WRITE_THROUGH),
-        ("", None),
-        ("Write", None),
+        ("WriteBack, ReadAhead, Direct, No Write Cache if Bad BBU", WRITE_BACK, False),
+        ("WriteBack, ReadAdaptive, Cached, Write Cache OK if Bad BBU", ALWAYS_WRITE_BACK, True),
+        ("WriteThrough, ReadAheadNone, Direct, Write Cache OK if Bad BBU", WRITE_THROUGH, True),
+        ("WriteBack, ReadAhead, Direct", WRITE_BACK, None),
+        ("", None, None),
+        ("Write", None, None),
     ],
 )
-def test_policies_of_megacli(text: str, policy: str | None) -> None:
-    assert parse_policy(text) == policy
+def test_policies_of_megacli(text: str, policy: str | None, goes_on: bool | None) -> None:
+    assert (parse_policy(text), parse_unprotected(text)) == (policy, goes_on)
 
 
 @pytest.mark.parametrize(
@@ -235,6 +237,17 @@ def test_smart_arrays(
     assert (drive.name, drive.level, drive.degraded) == ("logicaldrive 1", "raid10", False)
     assert (drive.os_device, drive.drive_cache, drive.media) == ("/dev/sda", "disabled", "ssd")
     assert (drive.configured_write_policy, drive.write_policy) == (configured, current)
+    assert drive.caches_unprotected is (forced == "Enabled")
+
+
+@pytest.mark.parametrize(
+    ("forced", "current"), [("Disabled", None), ("Enabled", ALWAYS_WRITE_BACK)], ids=["protected only", "forced"]
+)
+def test_a_smart_array_without_battery_is_not_said_to_cache_what_it_may_not(forced: str, current: str | None) -> None:
+    text = SMART_ARRAY.format(cache="OK", forced=forced, battery="OK", caching="Enabled")
+    text = text.replace("Capacitor Count: 1\n   Battery/Capacitor Status: OK", "Capacitor Count: 0")
+    (card,) = parse_ssacli(text, "o", "ssacli")
+    assert (card.protection_present, card.protection_ok, drive_of(card).write_policy) == (False, False, current)
 
 
 def test_a_cache_that_is_all_for_reading_writes_through() -> None:
@@ -318,6 +331,18 @@ def test_adaptec_cards(
     drive = drive_of(card)
     assert (drive.name, drive.level, drive.media) == ("logical device 0", "raid6", "ssd")
     assert (drive.configured_write_policy, drive.write_policy) == (configured, current)
+    assert drive.caches_unprotected is (False if setting == WHEN else None)
+
+
+@pytest.mark.parametrize(
+    ("caching", "goes_on"), [("Enabled", True), ("Disabled", False)], ids=["SmartRAID, forced", "SmartRAID"]
+)
+def test_newer_adaptec_cards_say_of_the_card_whether_write_back_goes_on(caching: str, goes_on: bool) -> None:
+    text = ADAPTEC.format(unit="", battery="", state="Optimal", setting="Caching : Enabled", status="")
+    line = "   Controller Model                         : Adaptec 6405\n"
+    card = parse_controller(text.replace(line, f"{line}   No-Battery Write Cache : {caching}\n"), "o", 1)
+    assert card is not None
+    assert drive_of(card).caches_unprotected is goes_on
 
 
 @pytest.mark.parametrize(
