@@ -42,3 +42,8 @@ def printable(value: object) -> str:
         return text
     text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def name_text(path: str) -> str:
+    """A file name as text that UTF-8 can hold: bytes that are none are written ``\\xff``."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

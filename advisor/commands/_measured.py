@@ -124,7 +124,7 @@ def earlier(out: Path, parts: Mapping[str, Part]) -> tuple[Record | None, str | 
         return None, f"what {printable(path)} holds was measured under other conditions ({changed}); measuring again"
     if record.choice.config is None:
         return None, f"{printable(path)} holds no successful trial; measuring again"
-    return record, f"nothing that matters has changed: {printable(path)} is used again; --fresh measures again"
+    return record, f"nothing that advisor looks at has changed: {printable(path)} is used again; --fresh measures again"
 
 
 def validity(described: Described, cut: Batching, conditions: Mapping[str, Part]) -> dict[str, Part]:

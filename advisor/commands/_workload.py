@@ -5,16 +5,18 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from advisor.commands._measured import Described
 from advisor.errors import InputError
 from advisor.inputs import printable
-from advisor.model.trial import Config, Measurement, Part
+from advisor.model.trial import Config, Measurement
+from advisor.model.trial import Part as Piece
 from advisor.tuning.batching import Declared
 from advisor.tuning.session import WINDOWS, Run
 from advisor.tuning.trial import TrialRequest, WorkloadDescription, describe_workload, limit_seconds, run_trial
+from advisor.tuning.validity import Part
 from advisor.workloads._order import SLICE_SAMPLES
 
 IMAGE_FILES = "image-files"
@@ -39,7 +41,7 @@ class Wanted:
     cpus: tuple[int, ...] | None = None
     """CPUs that trials are bound to, if they are."""
 
-    def request(self, config: Config, part: Part = "loop", windows: int = WINDOWS) -> TrialRequest:
+    def request(self, config: Config, part: Piece = "loop", windows: int = WINDOWS) -> TrialRequest:
         """The trial of one configuration."""
         return TrialRequest(
             config,
@@ -118,11 +120,18 @@ def described(told: WorkloadDescription) -> Described:
             "start_method": told.start_method,
             "gpus": ", ".join(told.devices),
             **({"vram_total_bytes": told.device_bytes} if told.device_bytes is not None else {}),
+            **_told(declared),
         },
         vram_bytes=told.device_bytes,
         vram_taken_bytes=_taken(told),
         has_unread=not told.iterable and (told.sample_count or 0) >= 2 * SLICE_SAMPLES,
     )
+
+
+def _told(declared: Declared) -> dict[str, Part]:
+    """What the workload declares of its loader and batches; it may come from anywhere, not from its code alone."""
+    values = asdict(declared)
+    return {f"declared_{name}": value for name, value in values.items() if value is not None}
 
 
 def _taken(told: WorkloadDescription) -> int | None:
@@ -135,7 +144,7 @@ def runner(wanted: Wanted, clock: Callable[[], float] = time.monotonic) -> Run:
     """What measures one configuration; briefer once trials turn out to be slow for the budget."""
     slow = False
 
-    def run(config: Config, part: Part = "loop", windows: int = WINDOWS) -> Measurement:
+    def run(config: Config, part: Piece = "loop", windows: int = WINDOWS) -> Measurement:
         nonlocal slow
         began = clock()
         brief = slow and part == "loop"  # of the parts there are few, and the headroom's interval rests on them

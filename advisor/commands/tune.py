@@ -1,7 +1,7 @@
 """Measures which DataLoader settings this node needs, and writes all of the configuration under OUT.
 
 Probes anew, evaluates the rules, measures the job's present settings, searches for better ones, and keeps the cheapest
-that come within noise of the best. What was measured is used again until something that matters has changed.
+that come within noise of the best. What was measured is used again until something that advisor looks at has changed.
 """
 
 import os
@@ -32,7 +32,7 @@ from advisor.commands._workload import Wanted, describe, refuse_a_second_step, r
 from advisor.derived.budget import Budget
 from advisor.errors import InputError
 from advisor.host.captured import open_root
-from advisor.inputs import printable, read_text
+from advisor.inputs import name_text, printable, read_text
 from advisor.model.finding import SEVERITIES, Report, Severity
 from advisor.model.job import Job
 from advisor.model.setting import Setting
@@ -48,6 +48,7 @@ from advisor.tuning.record import TEXT_LIMIT_BYTES, Record, parse_record, record
 from advisor.tuning.session import Limits, Run
 from advisor.tuning.settings import dataloader_settings
 from advisor.tuning.validity import Part
+from advisor.workloads._data import data_sample
 
 DEFAULT_TRIALS = 40
 MOST_TRIALS = 10_000
@@ -287,7 +288,8 @@ def _validity(options: Options, asked: Asked, ready: Ready) -> dict[str, Part]:
         "cpu_model": cpu.model if cpu else None,
         "cpus": budget.cpus if budget else None,
         "cores": budget.cores if budget else None,
-        "data": os.path.realpath(options.data) if options.data is not None else None,
+        "data": name_text(os.path.realpath(options.data)) if options.data is not None else None,
+        "data_sample": data_sample(options.data) if options.data is not None else None,
         "step_time_seconds": options.step_time,
         "exhaustive": options.exhaustive,
         **({"bound_cpus": ready.bound.each()} if ready.bound else {}),

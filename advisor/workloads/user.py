@@ -1,6 +1,5 @@
 """The workload ``FILE.py:factory`` or ``package.module:factory``: the user's own data set, loaded in a child."""
 
-import hashlib
 import importlib
 import importlib.util
 import os
@@ -13,6 +12,7 @@ from typing import Any
 
 from advisor.errors import WorkloadError
 from advisor.model.workload import Workload
+from advisor.workloads._code import code_hash
 from advisor.workloads._load import Loaded
 
 
@@ -26,7 +26,7 @@ def load(name: str, data: str | None) -> Loaded:
     factory = _factory(module, factory_name, place, name)
     made = _guarded(factory, f"{name} raised")
     workload = _as_workload(made, name)
-    return Loaded(workload, name, _fingerprint(workload), _code_hash(module))
+    return Loaded(workload, name, _fingerprint(workload), code_hash(module.__name__))
 
 
 def _from_file(place: str, name: str) -> ModuleType:
@@ -124,11 +124,6 @@ def sample_count(dataset: Any) -> int | None:
 def _fingerprint(workload: Workload) -> str:
     kind = type(workload.dataset)
     return f"{kind.__module__}.{kind.__qualname__} of {sample_count(workload.dataset)} samples"
-
-
-def _code_hash(module: ModuleType) -> str:
-    file = getattr(module, "__file__", None)
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and Path(file).is_file() else ""
 
 
 def _guarded(run: Callable[[], Any], what: str) -> Any:
