@@ -89,6 +89,9 @@ def _words(recorder: Recorder, names: Iterable[str], tokens: Tokens) -> Words:
     found: dict[str, str] = {}
     for name in names:
         found.update({part.lower(): tokens.host(part) for part in (name, name.partition(".")[0])})
+        short = name.partition(".")[0]
+        # As device mapper and systemd write it inside of other names.
+        found.update({short.lower().replace("-", dash): tokens.host(short) for dash in ("--", r"\x2d", r"\x2d\x2d")})
     kernel: set[str] = set()
     for (question, _), answer in recorder.answers.items():
         if answer.place.startswith(("/sys/", "/proc/")) and not answer.place.startswith(CGROUPS):

@@ -16,6 +16,8 @@ _NAMED_TEXTS = re.compile(r"/proc/swaps|/proc/(?:[^/]+/)?(?:cgroup|cpuset)|.*/dm
 """Files of the kernel in which names that people gave stand."""
 _CLOUD_TAGS = re.compile(r"Amazon EC2|OracleCloud\.com|7783-7084-3265-9085-8269-3286-77|No Asset (?:Tag|Information)|")
 """Asset tags that clouds use to tell themselves apart; others are the owner's numbers."""
+_GUID = re.compile(r"/(?:node|sys_image|port)_guid$")
+"""Files that have a GUID with colons or, from other sources than the kernel, without."""
 _OWN_NAME = ("/proc/sys/kernel/hostname", "/etc/hostname")
 _NUMBERED = re.compile(r"^/(?:sys|proc)/.*/(?:\w*serial|subsysnqn|hostnqn|wwid)$")
 """Files that hold the number of one device or machine, whatever its form."""
@@ -43,6 +45,8 @@ def _kernel_text(words: Words, place: str, text: str) -> str:
         return text if _CLOUD_TAGS.fullmatch(text.strip()) else words.secret(text.strip()) + "\n"
     if _NUMBERED.search(place):
         return re.sub(r"\S(?:.*\S)?", lambda found: words.secret(found[0]), text, count=1)
+    if _GUID.search(place):
+        return re.sub(r"(?:(?<=0x)|\b)[0-9a-fA-F]{16}\b", lambda found: words.tokens.guid(found[0]), text)
     if place.endswith("/dm/uuid"):
         return re.sub(r"(?<=-)\S+", lambda found: words.secret(found[0]), text, count=1)
     if _ROUTES.fullmatch(place):

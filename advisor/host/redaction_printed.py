@@ -23,6 +23,8 @@ _LABELLED = re.compile(
     r"""|\w{0,40}NQN|eui64|n?guid)"?[ \t]*[:=][ \t]*"?[ \t]*)(?P<value>[^\s",{\[][^\n",]*)"""
 )
 """Numbers and names that programs print, by the label before them. Samples: ``SN = S4EVNF0M``, ``"Serial No": "x"``"""
+_LONG = re.compile(r"(?=.*\d)[\w-]{6,}|[A-Z]{8}")
+"""A number that means nothing else; some drives' have letters only."""
 _PRINTED_WWN = re.compile(r"(?:(?<![0-9a-zA-Z])|(?<=\b0x))[35][0-9a-fA-F]{15}(?![0-9a-zA-Z])")
 """World-wide names as tools of drives and controllers list them, without a label."""
 _CCISS_DRIVE = re.compile(
@@ -39,10 +41,13 @@ _SMI_NAMED = re.compile(
 
 def printed(words: Words, text: str) -> str:
     """What a command printed, by form, by known names and by labels."""
+    told = {value for found in _LABELLED.finditer(text) if _LONG.fullmatch(value := found["value"].rstrip())}
     text = _LABELLED.sub(lambda found: found["label"] + words.once(found["value"].rstrip(), words.tokens.word), text)
     text = _CCISS_DRIVE.sub(lambda found: found["place"] + words.once(found["serial"], words.tokens.word), text)
     text = _SMI_NAMED.sub(lambda found: f"<{found['tag']}>{words.once(found['value'], words.tokens.word)}", text)
     text = _PRINTED_WWN.sub(lambda found: words.tokens.digits(found[0]), text)
+    for value in sorted(told):  # a list of drives may tell their numbers once more without a label
+        text = re.sub(rf"(?<![\w-]){re.escape(value)}(?![\w-])", words.once(value, words.tokens.word), text)
     return words.named(words.forms(text, False))
 
 

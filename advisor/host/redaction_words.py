@@ -50,13 +50,25 @@ class Words:
 
     @classmethod
     def of(cls, tokens: Tokens, names: Mapping[str, str], kernel: Iterable[str]) -> "Words":
-        """Tokens by name in lower case, less everyday words and those that the ``kernel`` itself uses in paths."""
-        common = {*EVERYDAY, *kernel}
-        kept = {n: t for n, t in names.items() if len(n) >= SHORTEST_NAME and n not in common and not n.isdecimal()}
-        if not kept:
+        """Tokens by name in lower case, less everyday words and those that the ``kernel`` itself uses in paths.
+
+        Of these a name with a digit (``node1``) is still replaced where it is part of another: ``rhel_node1-root``.
+        """
+        fit = {n: t for n, t in names.items() if len(n) >= SHORTEST_NAME and n not in EVERYDAY and not n.isdecimal()}
+        common = set(kernel)
+        kept = {name: token for name, token in fit.items() if name not in common}
+        joined = {name: token for name, token in fit.items() if name in common and re.search(r"\d", name)}
+        if not fit:
             return cls(tokens)
-        either = "|".join(map(re.escape, sorted(kept, key=lambda name: (-len(name), name))))
-        return cls(tokens, kept, re.compile(rf"(?<![0-9A-Za-z])(?:{either})(?![0-9A-Za-z])", re.IGNORECASE))
+        return cls(
+            tokens,
+            {**kept, **joined},
+            re.compile(
+                rf"(?<![0-9A-Za-z])(?:{_either(kept)})(?![0-9A-Za-z])"
+                rf"|(?<=[0-9A-Za-z][_-])(?:{_either(joined)})(?![0-9A-Za-z])",
+                re.IGNORECASE,
+            ),
+        )
 
     def path(self, text: str) -> str:
         """A path or the word of a command; names only outside of what the kernel itself names."""
@@ -132,6 +144,11 @@ class Words:
     def secret(self, text: str) -> str:
         """A token for a credential or a number of one device."""
         return self.once(text, self.tokens.word)
+
+
+def _either(names: Iterable[str]) -> str:
+    """A pattern of any of ``names``, the longest first; of none it matches nothing."""
+    return "|".join(map(re.escape, sorted(names, key=lambda name: (-len(name), name)))) or "(?!)"
 
 
 def _or_same(make: Callable[[str], str], text: str) -> str:
