@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import TextIO
 
@@ -13,6 +14,7 @@ from advisor.commands._progress import shown
 from advisor.derived.budget import Budget
 from advisor.errors import SourceError
 from advisor.inputs import printable, read_text
+from advisor.model.scrubbing import Scrubber
 from advisor.model.trial import AutocastType
 from advisor.tuning import launching, starting
 from advisor.tuning.autocast import autocast
@@ -136,6 +138,16 @@ def validity(described: Described, cut: Batching, conditions: Mapping[str, Part]
         "ranks": cut.ranks,
         "global_batch": cut.global_batch,
     }
+
+
+def committed_parts(parts: Mapping[str, Part], scrubber: Scrubber) -> dict[str, Part]:
+    """``parts`` fit for a committed file; what loses a name for that still differs from what differed before."""
+    made: dict[str, Part] = {}
+    for name, part in parts.items():
+        shown = scrubber.text(part) if isinstance(part, str) else part
+        told = shown if shown == part else f"{shown} ({blake2b(str(part).encode(), digest_size=4).hexdigest()})"
+        made[name] = told
+    return made
 
 
 def measure(

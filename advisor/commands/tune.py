@@ -22,7 +22,16 @@ from advisor.commands._cache import cache_folder
 from advisor.commands._given import given_options
 from advisor.commands._interrupt import stoppable
 from advisor.commands._job import Sizes, file_options, job_told
-from advisor.commands._measured import TUNING_FILE, Asked, Described, earlier, measure, resources, validity
+from advisor.commands._measured import (
+    TUNING_FILE,
+    Asked,
+    Described,
+    committed_parts,
+    earlier,
+    measure,
+    resources,
+    validity,
+)
 from advisor.commands._options import Duration, StepTime, sample_option
 from advisor.commands._rules import evaluated
 from advisor.commands._snapshot import derive, probe_host
@@ -297,8 +306,7 @@ def _validity(options: Options, asked: Asked, ready: Ready) -> dict[str, Part]:
         **({"amp": options.amp} if options.amp else {}),
     }
     parts = validity(described, batching(described.declared, asked.ranks, asked.global_batch), conditions)
-    scrubber = scrubber_of(ready.snapshot)  # they are committed
-    return {name: scrubber.text(part) if isinstance(part, str) else part for name, part in parts.items()}
+    return committed_parts(parts, scrubber_of(ready.snapshot))
 
 
 def _written(options: Options, own: Sequence[Setting], ready: Ready, record: Record) -> _summary.Files:

@@ -98,15 +98,22 @@ def _place(path: str | None, mounts: Mounts, block: Block | None, raid: Raid | N
 
 
 def mount_of(path: str, mounts: Sequence[Mount | OtherMount]) -> Mount | OtherMount | None:
-    """The mount that ``path`` (absolute, links resolved) lies on: the one with the longest mount point above it."""
-    above = [m for m in mounts if _is_above(m.point, path)]
-    return max(above, key=lambda mount: len(mount.point), default=None)
+    """The mount that ``path`` (absolute, links resolved) lies on: the deepest one above it.
+
+    Mount points out of a file may have lost a name; where that leaves two for ``path``, it is not known.
+    """
+    above = [m for m in mounts if may_be(m.point.rstrip("/"), _top(path, _depth(m)))]
+    deepest = [m for m in above if _depth(m) == max(map(_depth, above))]
+    exact = [m for m in deepest if m.point.rstrip("/") == _top(path, _depth(m))] or deepest
+    return exact[0] if len({m.point for m in exact}) == 1 else None
 
 
-def _is_above(point: str, path: str) -> bool:
-    """Whether ``path`` is or lies below ``point``, from which facts out of a file may have lost the host's name."""
-    depth = 0 if point == "/" else point.rstrip("/").count("/") + 1
-    return depth == 0 or may_be(point.rstrip("/"), "/".join(path.split("/")[:depth]))
+def _depth(mount: Mount | OtherMount) -> int:
+    return mount.point.rstrip("/").count("/")
+
+
+def _top(path: str, depth: int) -> str:
+    return "/".join(path.split("/")[: depth + 1])
 
 
 def _devices(mount: Mount, block: Block | None, raid: Raid | None) -> dict[str, Any]:

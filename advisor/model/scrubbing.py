@@ -141,9 +141,10 @@ class Scrubber:
 
 def may_be(shown: str, text: str) -> bool:
     """Whether ``shown``, which perhaps lost something to a `Scrubber`, is what is left of ``text``."""
-    if shown == text or "HOSTNAME" not in shown:
+    kept = _HIDDEN.split(shown)
+    if len(kept) == 1 or shown == text:
         return shown == text
-    return re.fullmatch(re.escape(shown).replace("HOSTNAME", "[^/]+"), text) is not None
+    return re.fullmatch("[^/]+".join(map(re.escape, kept)), text) is not None
 
 
 def _identifier(found: re.Match[str]) -> tuple[str, str]:

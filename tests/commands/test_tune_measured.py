@@ -11,11 +11,12 @@ import pytest
 
 from advisor.commands import _summary
 from advisor.commands._interrupt import stoppable
-from advisor.commands._measured import Asked, Described, basis, earlier, measure, resources, validity
+from advisor.commands._measured import Asked, Described, basis, committed_parts, earlier, measure, resources, validity
 from advisor.commands._progress import Tale
 from advisor.derived.budget import Budget
 from advisor.errors import Interrupted
 from advisor.model.finding import Finding, Position, Report, Severity
+from advisor.model.scrubbing import Known, Scrubber
 from advisor.model.trial import Config, Measurement, Trial
 from advisor.model.trial import Part as Piece
 from advisor.tuning.batching import Declared, batching
@@ -316,3 +317,11 @@ def test_where_all_was_too_slow_a_longer_budget_is_advised(tmp_path: Path, budge
     record, _ = measure(DESCRIBED, asked, parts(), Resources(cpus=2.0), tmp_path, slow, io.StringIO())
     advice = [note for note in record.notes if "with a longer --budget" in note]
     assert [note.partition(", ")[0] for note in advice] == ([] if told is None else [f"a trial had {told}"])
+
+
+def test_conditions_lose_the_hosts_name_and_still_tell_folders_apart() -> None:
+    scrubber = Scrubber.of(Known(names=("node17",)))
+    one, other = (committed_parts(parts(data=f"/data/{name}", cpus=4), scrubber) for name in ("node17", "NODE17"))
+    assert str(one["data"]).startswith("/data/HOSTNAME (")
+    assert one["data"] != other["data"]
+    assert {**one, "data": None} == {**other, "data": None} == parts(data=None, cpus=4)

@@ -126,6 +126,22 @@ def test_the_longest_mount_point_counts(path: str, point: str) -> None:
     assert found.point == point
 
 
+@pytest.mark.parametrize(
+    ("path", "point"),
+    [
+        ("/srv/node17/x", "/srv/HOSTNAME"),
+        ("/srv/node17/here/x", "/srv/HOSTNAME/here"),
+        ("/srv", "/"),
+        ("/media/3f2a/x", None),
+        ("/media", "/"),
+    ],
+)
+def test_mount_points_out_of_a_file_may_have_lost_a_name(path: str, point: str | None) -> None:
+    points = ("/", "/srv/HOSTNAME", "/srv/HOSTNAME/here", "/media/UUID01", "/media/UUID02")
+    found = mount_of(path, [Mount(point=one, fstype="ext4", kind="local") for one in points])
+    assert (found.point if found else None) == point
+
+
 def test_without_block_devices_the_mount_is_still_told() -> None:
     found = place("/home", given=None)
     assert (found.fstype, found.devices, found.drives) == ("ext4", None, None)
