@@ -21,7 +21,7 @@ from advisor.reports import markdown
 from advisor.targets._base import load_targets
 from advisor.tuning.choice import Choice
 from advisor.tuning.record import TEXT_LIMIT_BYTES, Record, parse_record
-from advisor.tuning.settings import dataloader_settings
+from advisor.tuning.settings import recorded_settings
 
 FACTS_FILE, REPORT_FILE, TUNING_FILE = "facts.json", "report.md", "tuning.json"
 
@@ -44,7 +44,7 @@ def earlier_measurement(out: str | Path) -> Measured:
     if not os.path.exists(path):  # a name that no file can have is told of when OUT is written
         return Measured()
     record = parse_record(read_text(path, TEXT_LIMIT_BYTES), printable(path))
-    settings = dataloader_settings(record.choice, record.baseline, record.basis, record.started())
+    settings = recorded_settings(record)
     return Measured(settings, record.basis, record.validity, record)
 
 

@@ -136,7 +136,7 @@ def validity(described: Described, cut: Batching, conditions: Mapping[str, Part]
         **conditions,
         "workload": described.title,
         "ranks": cut.ranks,
-        "global_batch": cut.global_batch,
+        "global_batch": None if cut.assumed else cut.global_batch,
     }
 
 
@@ -236,6 +236,7 @@ def _record(described: Described, asked: Asked, parts: Mapping[str, Part], job: 
         parts=outcome.parts,
         verdict=outcome.diagnosis.verdict if outcome.diagnosis else "unknown",
         notes=(*_notes(job, outcome, choice), *_of_time(asked.limits, outcome, choice)),
+        told=tuple(dict.fromkeys([*described.declared.told(), *(["global_batch"] if asked.global_batch else [])])),
     )
 
 

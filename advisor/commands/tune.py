@@ -55,7 +55,7 @@ from advisor.tuning.batching import batching
 from advisor.tuning.curve import measured_section
 from advisor.tuning.record import TEXT_LIMIT_BYTES, Record, parse_record, record_text
 from advisor.tuning.session import Limits, Run
-from advisor.tuning.settings import dataloader_settings
+from advisor.tuning.settings import recorded_settings
 from advisor.tuning.validity import Part
 from advisor.workloads._data import data_sample
 
@@ -311,7 +311,7 @@ def _validity(options: Options, asked: Asked, ready: Ready) -> dict[str, Part]:
 
 def _written(options: Options, own: Sequence[Setting], ready: Ready, record: Record) -> _summary.Files:
     snapshot, report = ready.snapshot, ready.report
-    measured = dataloader_settings(record.choice, record.baseline, record.basis, record.started())
+    measured = recorded_settings(record)
     made = plan([*asked_by(report, snapshot), *measured, *own], snapshot, load_targets())
     written = assemble(
         snapshot,

@@ -9,8 +9,9 @@ Target = str
 Risk = Literal["none", "low", "medium", "high"]
 TakesEffect = Literal["now", "new login", "remount", "reload", "reboot"]
 Scope = Literal["host", "job", "container"]
-Rank = Literal["operator", "measured", "rule"]
-RANKS: tuple[Rank, ...] = ("operator", "measured", "rule")
+Rank = Literal["operator", "measured", "rule", "assumed"]
+RANKS: tuple[Rank, ...] = ("operator", "measured", "rule", "assumed")
+"""``assumed``: nobody told it, and something had to be taken."""
 Value = int | float | bool | str | tuple[int, ...]
 
 

@@ -66,7 +66,7 @@ def _by_unit(entries: Sequence[Entry]) -> Mapping[str, tuple[Entry, ...]]:
 def comments(setting: Setting) -> tuple[str, ...]:
     """The lines above a setting: reason, value seen and its file, sources."""
     reason = setting.reason
-    by = reason.by if reason.rank == "operator" else f"{reason.rank} {reason.by}"
+    by = reason.by if reason.rank in ("operator", "assumed") else f"{reason.rank} {reason.by}"
     lines = [f"{by}: {reason.text}", _seen(setting), _effect(setting)]
     lines += [f"source: {source}" for source in reason.sources]
     return tuple(comment(line) for line in lines if line)
@@ -88,10 +88,11 @@ def _effect(setting: Setting) -> str:
 def _loader(plan: Plan, basis: str) -> dict[str, Any]:
     """What was chosen for the loader; ``kwargs`` are those that DataLoader accepts together."""
     chosen: dict[str, Value] = {s.key: s.value for s in plan.of("dataloader")}
+    assumed = [s.key for s in plan.of("dataloader") if s.reason.rank == "assumed"]
     return {
         "basis": basis,
         "chosen": chosen,
-        "document": {"basis": basis, **chosen},
+        "document": {"basis": basis, **chosen, **({"assumed": assumed} if assumed else {})},
         "kwargs": accepted(chosen),
         "reasons": [line for s in plan.of("dataloader") for line in (f"{s.key}:", *comments(s))],
     }

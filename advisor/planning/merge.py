@@ -12,7 +12,12 @@ from advisor.planning.render import comment
 from advisor.targets._base import Target
 
 _RISKS: tuple[Risk, ...] = ("none", "low", "medium", "high")
-_WINNER: Mapping[Rank, str] = {"operator": "the operator", "measured": "a measurement", "rule": "a rule"}
+_WINNER: Mapping[Rank, str] = {
+    "operator": "the operator",
+    "measured": "a measurement",
+    "rule": "a rule",
+    "assumed": "it",
+}
 
 
 @dataclass

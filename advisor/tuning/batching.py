@@ -1,13 +1,15 @@
 """How the global batch is cut into ranks, micro-batches and accumulation; it never changes during a search."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from advisor.errors import InputError
 from advisor.model.trial import Config
 
-DEFAULT_GLOBAL_BATCH = 64
-"""Taken when neither the operator nor the workload tells one, and said so."""
+ASSUMED_BATCH = 64
+"""Micro-batch of each rank where neither the operator nor the workload tells a batch; said wherever it is written."""
+ASSUMED = "assumed, as neither the workload nor --global-batch tells a batch"
+TELL_IT = "tell it by --global-batch N, or by batch_size of advisor.Workload"
 PYTORCH_PREFETCH = 2
 """DataLoader's default once there are workers."""
 SMALLEST_PART = 4
@@ -27,6 +29,10 @@ class Declared:
     persistent_workers: bool | None = None
     has_step: bool = False
 
+    def told(self) -> tuple[str, ...]:
+        """Names of what it tells."""
+        return tuple(one.name for one in fields(self) if getattr(self, one.name) not in (None, False))
+
 
 @dataclass(frozen=True)
 class Batching:
@@ -41,7 +47,9 @@ class Batching:
     origin: str
     """Who told the global batch."""
     notes: tuple[str, ...] = ()
-    """What had to differ from what the workload declares."""
+    """What the reader must know of it."""
+    assumed: bool = False
+    """Whether nobody told a batch."""
 
     def accumulation(self, batch_size: int) -> int:
         """Micro-batches of each rank per optimizer step."""
@@ -49,19 +57,21 @@ class Batching:
 
 
 def batching(declared: Declared, ranks: int, asked: int | None) -> Batching:
-    """How the global batch of ``--global-batch`` (``asked``), else of the workload, else 64, may be cut."""
+    """How the global batch of ``--global-batch`` (``asked``), else of the workload, may be cut.
+
+    Where nobody tells a batch there is none to hold fixed: the micro-batch is assumed, and not searched.
+    """
     total, origin = _global_batch(declared, ranks, asked)
-    if total < 1 or total % ranks:
-        raise InputError(
-            f"the global batch ({total}, {origin}) must be a multiple of the ranks ({ranks}): "
-            f"give --global-batch {max(total // ranks, 1) * ranks} or another --ranks"
-        )
+    if total is None:
+        total = ASSUMED_BATCH * (declared.accumulation or 1) * ranks
+        return Batching(total, ranks, (ASSUMED_BATCH,), ASSUMED_BATCH, ASSUMED, (_assumed_note(),), assumed=True)
+    _refuse_what_does_not_divide(declared, ranks, total, origin)
     per_rank = total // ranks
-    today, notes = _batch_today(declared, per_rank)
+    today = declared.batch_size or per_rank // (declared.accumulation or 1)
     if not declared.has_step:
-        return Batching(total, ranks, (today,), today, origin, notes)
+        return Batching(total, ranks, (today,), today, origin)
     choices = tuple(b for b in divisors(per_rank) if b * SMALLEST_PART >= today)
-    return Batching(total, ranks, choices, today, origin, notes)
+    return Batching(total, ranks, choices, today, origin)
 
 
 def without(cut: Batching, sizes: Collection[int]) -> Batching:
@@ -100,20 +110,34 @@ def divisors(number: int) -> tuple[int, ...]:
     return tuple(sorted({*small, *(number // n for n in small)}))
 
 
-def _global_batch(declared: Declared, ranks: int, asked: int | None) -> tuple[int, str]:
+def _global_batch(declared: Declared, ranks: int, asked: int | None) -> tuple[int | None, str]:
     if asked is not None:
         return asked, "--global-batch"
     if declared.global_batch is not None:
         return declared.global_batch, "the workload's"
     if declared.batch_size is not None:
         return declared.batch_size * (declared.accumulation or 1) * ranks, "the workload's batch size times ranks"
-    default = max(DEFAULT_GLOBAL_BATCH // ranks, 1) * ranks
-    return default, "a default, as neither the workload nor --global-batch tells one"
+    return None, ASSUMED
 
 
-def _batch_today(declared: Declared, per_rank: int) -> tuple[int, tuple[str, ...]]:
-    wanted = declared.batch_size or max(per_rank // (declared.accumulation or 1), 1)
-    if per_rank % wanted == 0:
-        return wanted, ()
-    kept = max(b for b in divisors(per_rank) if b <= wanted)
-    return kept, (f"a batch size of {wanted} does not divide the global batch per rank ({per_rank}); {kept} is taken",)
+def _assumed_note() -> str:
+    return f"a batch size of {ASSUMED_BATCH} is {ASSUMED}: the figures are those of such batches; {TELL_IT}"
+
+
+def _refuse_what_does_not_divide(declared: Declared, ranks: int, total: int, origin: str) -> None:
+    """Raises InputError for a global batch that the job cannot have: any other would be another job."""
+    part, named, other = 1, "", " or another --ranks"
+    if declared.batch_size is not None:
+        part, named = declared.batch_size, f" times the job's micro-batch ({declared.batch_size})"
+        other = ", or correct batch_size of advisor.Workload"
+    elif declared.accumulation is not None:
+        part, named = declared.accumulation, f" times the job's accumulation ({declared.accumulation})"
+        other = ", or correct accumulation of advisor.Workload"
+    unit = ranks * part
+    if total < 1 or total % unit:
+        below, above = total // unit * unit, (total // unit + 1) * unit
+        nearest = f"{below} or {above}" if below else f"{above}"
+        raise InputError(
+            f"the global batch ({total}, {origin}) must be a multiple of the ranks ({ranks}){named}: "
+            f"give --global-batch {nearest}{other}"
+        )

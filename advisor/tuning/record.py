@@ -54,6 +54,12 @@ class Record:
     """What holds the baseline up, one of `advisor.tuning.headroom.Verdict`."""
     vram: Vram | None = None
     """Of the accelerator's memory; ``None``: nothing was asked or seen of it."""
+    told: tuple[str, ...] | None = None
+    """Names of what the workload or the command line told of the job; ``None``: it was not recorded."""
+
+    def batch_assumed(self) -> bool:
+        """Whether nobody told a batch."""
+        return self.told is not None and not {"batch_size", "global_batch"} & set(self.told)
 
     def start_method(self) -> str | None:
         """How the platform that was measured on starts workers."""

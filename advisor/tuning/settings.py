@@ -1,37 +1,53 @@
 """From a choice to DataLoader settings, each with the measurement it rests on."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from advisor.model.setting import Reason, Setting, Value
 from advisor.model.trial import Config
+from advisor.tuning.batching import TELL_IT
 from advisor.tuning.choice import Choice, ratio_text
+from advisor.tuning.record import Record
 
 BY = "trial"
 YOURS_TO_VALIDATE = "autocast changes numerics: that training converges as before is yours to validate"
 
 
-def dataloader_settings(
-    choice: Choice, baseline: Config, basis: str, started: str | None = None
-) -> tuple[Setting, ...]:
-    """Settings of target ``dataloader`` for what was chosen; none when nothing could be measured.
+def recorded_settings(record: Record) -> tuple[Setting, ...]:
+    """Settings of target ``dataloader`` for what was chosen, each with its reason; none when nothing was measured."""
+    started = record.started()
+    reasons = {} if started is None else {"multiprocessing_context": _measured(started, record.basis)}
+    if record.batch_assumed():
+        said = Reason("assumed", "assumed", f"nobody told it: neither the workload nor --global-batch; {TELL_IT}")
+        reasons |= {"batch_size": said, "accumulation": said}
+    return dataloader_settings(record.choice, record.baseline, record.basis, reasons)
 
-    ``started``: why workers are started otherwise than the platform does it, if they are.
+
+def dataloader_settings(
+    choice: Choice, baseline: Config, basis: str, reasons: Mapping[str, Reason] = MappingProxyType({})
+) -> tuple[Setting, ...]:
+    """Settings of target ``dataloader`` for a choice; none when nothing could be measured.
+
+    ``reasons``: of arguments that rest on something else than the choice.
     """
     if choice.config is None:
         return ()
     before = _arguments(baseline)
-    reasons = {"multiprocessing_context": started} if started is not None else {}
     return tuple(
         Setting(
             "dataloader",
             key,
             value,
-            Reason("measured", BY, f"{reasons.get(key) or _why(choice, before.get(key), value)} ({basis})"),
+            reasons.get(key) or _measured(_why(choice, before.get(key), value), basis),
             risk="none" if before.get(key) == value else "low",
             scope="job",
         )
         for key, value in _arguments(choice.config).items()
     )
+
+
+def _measured(why: str, basis: str) -> Reason:
+    return Reason("measured", BY, f"{why} ({basis})")
 
 
 def told(choice: Choice) -> str:

@@ -14,7 +14,7 @@ from advisor.probes.sysctl import Sysctl, SysctlLine
 from advisor.targets._base import load_targets
 from advisor.tuning.choice import choose
 from advisor.tuning.record import SCHEMA_VERSION, Record, record_text
-from advisor.tuning.settings import dataloader_settings
+from advisor.tuning.settings import recorded_settings
 from advisor.tuning.validity import validity_key
 from tests.trees import write_tree
 
@@ -53,7 +53,7 @@ def test_render_uses_what_tune_measured_and_leaves_its_record(tmp_path: Path) ->
     done, out = record(), tmp_path / "out"
     write_tree(tmp_path / "host", {"/proc/sys/vm/swappiness": "60\n"})
     assert run(["render", "--quiet", "--root", str(tmp_path / "host"), "--out", str(out)]) == 0
-    made = plan(dataloader_settings(done.choice, done.baseline, done.basis), HOST, load_targets())
+    made = plan(recorded_settings(done), HOST, load_targets())
     extra = {"tuning.json": record_text(done)}
     assemble(HOST, Report(()), made, out, validity=done.validity, basis=done.basis, extra_files=extra)
     before = files(out)

@@ -187,13 +187,14 @@ def test_divisors_multiply_back(number: int) -> None:
 @pytest.mark.parametrize(
     ("declared", "ranks", "asked", "total", "today", "origin"),
     [
-        pytest.param(Declared(), 1, None, 64, 64, "default", id="nothing-told"),
-        pytest.param(Declared(), 3, None, 63, 21, "default", id="default-follows-the-ranks"),
+        pytest.param(Declared(), 1, None, 64, 64, "assumed", id="nothing-told"),
+        pytest.param(Declared(), 64, None, 4096, 64, "assumed", id="assumed-for-each-rank"),
+        pytest.param(Declared(accumulation=4), 2, None, 512, 64, "assumed", id="only-accumulation-told"),
         pytest.param(Declared(batch_size=32), 4, None, 128, 32, "workload", id="batch-size-times-ranks"),
         pytest.param(Declared(batch_size=8, accumulation=4), 2, None, 64, 8, "workload", id="with-accumulation"),
         pytest.param(Declared(global_batch=256), 8, None, 256, 32, "workload", id="global-batch-declared"),
         pytest.param(Declared(batch_size=32), 1, 96, 96, 32, "--global-batch", id="option-wins"),
-        pytest.param(Declared(batch_size=40), 1, 96, 96, 32, "--global-batch", id="batch-that-does-not-divide"),
+        pytest.param(Declared(accumulation=4), 2, 64, 64, 8, "--global-batch", id="accumulation-and-option"),
     ],
 )
 def test_the_global_batch_is_the_operators_else_the_workloads(
@@ -221,14 +222,48 @@ def test_a_step_lets_the_micro_batch_vary() -> None:
     )
 
 
-def test_a_batch_that_had_to_change_is_said() -> None:
-    notes = batching(Declared(batch_size=40), 1, 96).notes
-    assert notes == ("a batch size of 40 does not divide the global batch per rank (96); 32 is taken",)
+def test_a_batch_that_nobody_told_is_assumed_and_not_searched() -> None:
+    cut = batching(Declared(has_step=True), 8, None)
+    assert (cut.assumed, cut.choices) == (True, (64,))
+    assert [note.partition(":")[0] for note in cut.notes] == [f"a batch size of 64 is {cut.origin}"]
+    assert "tell it by --global-batch N, or by batch_size of advisor.Workload" in cut.notes[0]
 
 
-def test_a_global_batch_that_the_ranks_do_not_divide_is_refused() -> None:
-    with pytest.raises(InputError, match=r"\(100, --global-batch\) must be a multiple of the ranks \(8\)"):
-        batching(Declared(), 8, 100)
+@pytest.mark.parametrize("declared", [Declared(batch_size=32), Declared(global_batch=64)], ids=["batch", "global"])
+def test_a_batch_that_somebody_told_is_not_called_assumed(declared: Declared) -> None:
+    cuts = [batching(declared, 1, None), batching(Declared(), 1, 64)]
+    assert [(cut.assumed, cut.notes) for cut in cuts] == [(False, ())] * 2
+
+
+@pytest.mark.parametrize(
+    ("declared", "ranks", "asked", "said"),
+    [
+        pytest.param(
+            Declared(), 8, 100, r"\(100, --global-batch\) must be a multiple of the ranks \(8\): "
+            "give --global-batch 96 or 104", id="ranks",
+        ),
+        pytest.param(Declared(), 8, 5, "give --global-batch 8 or another --ranks", id="fewer-than-ranks"),
+        pytest.param(
+            Declared(batch_size=16), 1, 127, r"of the ranks \(1\) times the job's micro-batch \(16\): "
+            "give --global-batch 112 or 128, or correct batch_size of advisor.Workload", id="micro-batch",
+        ),
+        pytest.param(Declared(batch_size=12), 2, 64, "give --global-batch 48 or 72,", id="micro-batch-times-ranks"),
+        pytest.param(Declared(batch_size=40), 1, 32, "give --global-batch 40,", id="less-than-one-micro-batch"),
+        pytest.param(
+            Declared(batch_size=12, global_batch=64), 1, None,
+            r"\(64, the workload's\) .* give --global-batch 60 or 72,", id="declared-against-declared",
+        ),
+        pytest.param(
+            Declared(accumulation=3), 1, 64, r"the job's accumulation \(3\): give --global-batch 63 or 66,",
+            id="accumulation",
+        ),
+    ],
+)  # fmt: skip
+def test_a_global_batch_that_the_job_cannot_have_is_refused(
+    declared: Declared, ranks: int, asked: int | None, said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        batching(declared, ranks, asked)
 
 
 def test_the_baseline_is_pytorchs_default_where_nothing_is_declared() -> None:

@@ -12,7 +12,7 @@ from advisor.errors import SourceError
 from advisor.model.trial import Config, Measurement, Parameter, Trial
 from advisor.tuning.choice import choose
 from advisor.tuning.record import SCHEMA_VERSION, Record, parse_record, record_text
-from advisor.tuning.settings import dataloader_settings, told
+from advisor.tuning.settings import dataloader_settings, recorded_settings, told
 from advisor.tuning.starting import NO_CUDA
 from advisor.tuning.validity import Part, differences, validity_key
 from advisor.tuning.vram import estimated_vram
@@ -139,7 +139,7 @@ def test_the_parts_that_differ_are_named() -> None:
 
 def test_settings_carry_the_measurement_that_they_rest_on() -> None:
     kept = record()
-    settings = {s.key: s for s in dataloader_settings(kept.choice, kept.baseline, kept.basis)}
+    settings = {s.key: s for s in recorded_settings(kept)}
     assert settings["num_workers"].value == 4
     assert settings["prefetch_factor"].value == 2
     assert settings["persistent_workers"].value is True
@@ -192,7 +192,7 @@ def test_workers_that_are_started_otherwise_carry_their_own_reason() -> None:
         choice=choose(runs, BASE),
     )
     again = parse_record(record_text(kept), "tuning.json")
-    settings = {s.key: s for s in dataloader_settings(again.choice, again.baseline, again.basis, again.started())}
+    settings = {s.key: s for s in recorded_settings(again)}
     assert settings["multiprocessing_context"].value == "forkserver"
     reason = settings["multiprocessing_context"].reason.text
     assert reason.startswith("forked workers, the default here, cannot use CUDA: w4 p2 b32 a1 ended with")
