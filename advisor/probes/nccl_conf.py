@@ -43,7 +43,7 @@ SIGNS: tuple[tuple[Vendor, str], ...] = (
     ("gcp-tcpxo", "/var/lib/tcpxo/lib64/nccl-env-profile.sh"),
     ("gcp-tcpxo", "/usr/local/nvidia/lib64/nccl-env-profile.sh"),
 )
-"""What the vendors' images bring; Azure's is told by its topology files."""
+"""What the vendors' images bring; Azure's is told by its topology files, ``ndv5/topo.xml`` or ``ndv5-topo.xml``."""
 
 
 class NcclLine(Facts):
@@ -264,9 +264,11 @@ def _absent(host: Host, told: Sequence[Variable | NcclLine | ShellLine]) -> tupl
 def _vendor(host: Host) -> tuple[Vendor | None, tuple[str, ...] | None]:
     """Whose image this is, and what tells; nothing known where it could not be looked for."""
     topologies = tuple(
-        f"{MICROSOFT}/{name}/topo.xml"
-        for name in quiet_names(host, MICROSOFT) or ()
-        if re.match(r"n[cd]", name) and "topo.xml" in (quiet_names(host, f"{MICROSOFT}/{name}") or ())
+        f"{MICROSOFT}/{name}"
+        for entry in quiet_names(host, MICROSOFT) or ()
+        if re.match(r"n[cd]", entry)
+        for name in [entry if entry.endswith("-topo.xml") else f"{entry}/topo.xml"]
+        if name == entry or "topo.xml" in (quiet_names(host, f"{MICROSOFT}/{entry}") or ())
     )
     if topologies:
         return "azure", topologies

@@ -110,6 +110,7 @@ def test_endless_and_odd_lines_of_shell_do_no_harm() -> None:
     ("files", "vendor", "path"),
     [
         ({"/opt/microsoft/ndv4/topo.xml": "<system/>"}, "azure", "/opt/microsoft/ndv4/topo.xml"),
+        ({"/opt/microsoft/ndv5-topo.xml": "<system/>"}, "azure", "/opt/microsoft/ndv5-topo.xml"),
         ({"/opt/amazon/efa/bin/": ""}, "aws-efa", "/opt/amazon/efa"),
         ({"/usr/local/gib/scripts/set_nccl_env.sh": ""}, "gcp-gib", "/usr/local/gib/scripts/set_nccl_env.sh"),
         (
@@ -118,7 +119,7 @@ def test_endless_and_odd_lines_of_shell_do_no_harm() -> None:
             "/var/lib/tcpxo/lib64/nccl-env-profile.sh",
         ),
     ],
-    ids=["Azure ND", "AWS EFA", "GCP A3 Ultra", "GCP A3 Mega"],
+    ids=["Azure ND", "Azure ND, one file", "AWS EFA", "GCP A3 Ultra", "GCP A3 Mega"],
 )
 def test_the_vendors_profile_is_known_by_its_files(
     files: dict[str, str], vendor: str, path: str, tmp_path: Path

@@ -78,10 +78,11 @@ def test_the_golden_combination_of_an_article(tmp_path: Path) -> None:
     }
 
 
-def test_the_settings_of_a_vendors_image_are_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("topology", ["/opt/microsoft/ndv5/topo.xml", "/opt/microsoft/ndv4-topo.xml"])
+def test_the_settings_of_a_vendors_image_are_left_alone(topology: str, tmp_path: Path) -> None:
     text = (
-        "NCCL_IB_PCI_RELAXED_ORDERING=1\nNCCL_TOPO_FILE=/opt/microsoft/ndv5/topo.xml\nNCCL_IGNORE_CPU_AFFINITY=1\n"
+        f"NCCL_IB_PCI_RELAXED_ORDERING=1\nNCCL_TOPO_FILE={topology}\nNCCL_IGNORE_CPU_AFFINITY=1\n"
         "NCCL_PROTO=Simple,LL128\nNCCL_VENDORS_OWN=1\nNCCL_P2P_LEVEL=NVL\n"
     )
-    files = healthy() | {CONF: text, "/opt/microsoft/ndv5/topo.xml": "<system/>"}
+    files = healthy() | {CONF: text, topology: "<system/>"}
     assert failing(report(tmp_path, files, calls())) == set()
