@@ -20,7 +20,9 @@ _STATES: Mapping[int, GapState] = {
     errno.ENOSYS: "unsupported",
     errno.ETIMEDOUT: "timed out",
 }
-GAP_STATES: tuple[GapState, ...] = ("absent", "denied", "unsupported", "error", "timed out", "not captured")
+GAP_STATES: tuple[GapState, ...] = (
+    *("absent", "denied", "unsupported", "error", "timed out", "distrusted", "not captured"),
+)
 
 
 def state_of(number: int | None) -> GapState:

@@ -11,8 +11,10 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-GapState = Literal["absent", "denied", "unsupported", "error", "timed out", "not captured"]
-"""Why a path gave no value. Only ``absent`` is a fact about the host; all others mean that we do not know."""
+GapState = Literal["absent", "denied", "unsupported", "error", "timed out", "distrusted", "not captured"]
+"""Why a path gave no value. Only ``absent`` is a fact about the host; all others mean that we do not know.
+
+``distrusted``: it was read and not believed, for it contradicts another file."""
 
 
 Seen = Literal["host", "own", "masked"]

@@ -16,6 +16,7 @@ _IDENTITY = (
     "number",
     "pci_address",
     "cpu",
+    "program",
 )
 """Fields that name an item of a list, the first that it has."""
 

@@ -19,6 +19,7 @@ _FOLDER = re.compile(r"hugepages-(\d{1,12})kB", re.ASCII)
 class HugePool(Facts):
     """Reserved huge pages of one size, from a folder ``hugepages-NkB``."""
 
+    name: Annotated[str | None, "hugepages-2048kB ..."] = None
     page_bytes: Annotated[int, "size of a page"]
     pages: Annotated[int | None, File("nr_hugepages"), "reserved, in use or not"] = None
     free: Annotated[int | None, File("free_hugepages"), Volatile(), "of them, used by nobody"] = None
@@ -48,7 +49,7 @@ def read_pools(host: Host, parent: str) -> tuple[HugePool, ...] | None:
 
 def _pool(host: Host, size: int, folder: str) -> HugePool:
     given = not_offered(HugePool, host.names(folder) or ())
-    return read_fields(host, HugePool, folder, page_bytes=size, **given)
+    return read_fields(host, HugePool, folder, name=folder.rpartition("/")[2], page_bytes=size, **given)
 
 
 def read_thp_sizes(host: Host, parent: str) -> tuple[ThpSize, ...] | None:

@@ -126,7 +126,7 @@ def _trusted(host: Host, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     if total is None or None in sizes or sum(size or 0 for size in sizes) >= LEAST_SHARE * total:
         return nodes
     for node in nodes:
-        host.missed(f"{node.origin}/meminfo", "unsupported")
+        host.missed(f"{node.origin}/meminfo", "distrusted")
     return tuple(node.model_copy(update={"memory_bytes": None, "free_bytes": None}) for node in nodes)
 
 

@@ -27,6 +27,7 @@ _GAPS: tuple[tuple[GapState, str], ...] = (
     ("timed out", "did not answer in time"),
     ("unsupported", "there, but the device or kernel gives no answer"),
     ("error", "could not be read"),
+    ("distrusted", "read, but not believed: it contradicts another file"),
     ("not captured", "not in the capture"),
 )
 _NAMED_PATHS = 3

@@ -73,18 +73,27 @@ def _subject(item: Any, number: int) -> str:
 
 
 def _judged(rule: Rule, run: Run) -> _Outcome:
+    """The outcome for one subject; what its condition looked at comes before what says that the rule applies."""
     try:
-        applies = True if rule.only is None else _decided(rule.only, run)
-        if applies is False:
-            return _Outcome("not-applicable", "the rule does not apply here")
-        if isinstance(applies, Unknown):
-            return _unknown(rule, applies, run.snapshot)
-        fails = _decided(rule.fails, run)
-        if isinstance(fails, Unknown):
-            return _unknown(rule, fails, run.snapshot)
-        return _failing(rule, run) if fails else _Outcome("holds", keeps=_kept(rule, run))
+        with run.apart() as only:
+            applies = True if rule.only is None else _decided(rule.only, run)
+        if applies is True:
+            outcome = _of_condition(rule, run)
+        elif applies is False:
+            outcome = _Outcome("not-applicable", "the rule does not apply here")
+        else:
+            outcome = _unknown(rule, applies, run.snapshot)
+        run.seen = {**run.seen, **{key: one for key, one in only.items() if key not in run.seen}}
+        return outcome
     except Defective as defect:
         return _defective(rule, defect)
+
+
+def _of_condition(rule: Rule, run: Run) -> _Outcome:
+    fails = _decided(rule.fails, run)
+    if isinstance(fails, Unknown):
+        return _unknown(rule, fails, run.snapshot)
+    return _failing(rule, run) if fails else _Outcome("holds", keeps=_kept(rule, run))
 
 
 def _decided(condition: Expression, run: Run) -> bool | Unknown:
@@ -180,7 +189,7 @@ def _finding(rule: Rule, subject: str, run: Run, outcome: _Outcome) -> Finding:
         basis=file.basis,
         title=file.title,
         message=outcome.message,
-        evidence=tuple(run.seen.values()),
+        evidence=run.evidence(),
         settle=outcome.settle,
         why=file.why,
         fix=file.fix,

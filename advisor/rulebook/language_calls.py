@@ -321,7 +321,10 @@ def _guard(run: Run, conditions: tuple[Step, ...], outer: Any) -> Any:
     """True, False, or Unknown when it cannot be told whether an item belongs to the loop."""
     if not conditions:
         return outer
-    return kleene((lambda run: outer, *conditions), run, decides=False)
+    with run.apart() as looked_at:
+        inside = kleene((lambda run: outer, *conditions), run, decides=False)
+    (run.aside if inside is False else run.seen).update(looked_at)
+    return inside
 
 
 _Function = Callable[[Compiler, str, list[ast.expr]], Part]

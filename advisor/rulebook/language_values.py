@@ -2,7 +2,8 @@
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,6 +75,8 @@ class Run:
     snapshot: Snapshot
     items: dict[str, Any] = field(default_factory=dict)
     seen: dict[str, Evidence] = field(default_factory=dict)
+    aside: dict[str, Evidence] = field(default_factory=dict)
+    """Facts that only kept an item out of a loop: they come behind what decided."""
     steps: int = 0
     sections: dict[str, Thing | Unknown] = field(default_factory=dict)
     """Shared by all runs on one Snapshot: a fact is looked up once, whatever number of rules ask for it."""
@@ -83,6 +86,19 @@ class Run:
         self.steps += 1
         if self.steps > STEPS_LIMIT:
             raise Defective(f"its loops visit more than {STEPS_LIMIT:,} items")
+
+    @contextmanager
+    def apart(self) -> Iterator[dict[str, Evidence]]:
+        """Has what is looked at meanwhile noted in the dictionary that it gives, and not in ``seen``."""
+        outer, self.seen = self.seen, {}
+        try:
+            yield self.seen
+        finally:
+            self.seen = outer
+
+    def evidence(self) -> tuple[Evidence, ...]:
+        """All that was looked at, each once."""
+        return tuple({**self.seen, **{key: one for key, one in self.aside.items() if key not in self.seen}}.values())
 
     def section(self, name: str) -> Thing | Unknown:
         """A section of the Snapshot."""

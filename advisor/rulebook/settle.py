@@ -65,5 +65,7 @@ def _of_path(missing: Missing, snapshot: Snapshot) -> str:
         "timed out": f"try again: {path} did not answer in time",
         "unsupported": f"look at it yourself: {path} holds no value that can be read",
         "error": f"look at it yourself: {path} could not be read",
+        # So far only the memory of nodes, which a balloon in the guest takes from them and not from the host's.
+        "distrusted": f"nothing here: {path} was not believed: the nodes' memory does not add up to /proc/meminfo's",
     }
     return told.get(missing.gap, f"find out {missing.expression}: {missing.path or 'nothing here'} does not tell")

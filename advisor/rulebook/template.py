@@ -135,7 +135,8 @@ def _printed(part: tuple[Expression, str], run: Run) -> str | None:
     own = Run(run.snapshot, run.items)
     value = expression.evaluate(own)
     run.seen.update(own.seen)
-    if any(evidence.value == PRIVATE for evidence in own.seen.values()):
+    run.aside.update(own.aside)
+    if any(evidence.value == PRIVATE for evidence in own.evidence()):
         return PRIVATE
     return None if isinstance(value, Unknown) else shown(value, form)
 

@@ -77,7 +77,7 @@ def test_memory_of_nodes_is_told_only_where_it_adds_up(tmp_path: Path, total_kb:
     nodes = read(host).nodes
     assert nodes is not None
     assert [node.memory_bytes for node in nodes] == [memory, memory]
-    assert (host.gaps.get(f"{ORIGIN}/node0/meminfo") == "unsupported") is (memory is None)
+    assert (host.gaps.get(f"{ORIGIN}/node0/meminfo") == "distrusted") is (memory is None)
 
 
 def test_pages_taken_on_a_node_and_huge_pages_reserved_on_it(tmp_path: Path) -> None:

@@ -99,6 +99,25 @@ def test_a_finding_brings_its_evidence_and_its_rule() -> None:
     )
 
 
+def test_what_decides_comes_first_in_the_evidence() -> None:
+    asked = rule(
+        each=None,
+        only="not hw.broken and any(p.width > 0 for p in hw.ports)",
+        fails="any(p.limit_bytes < 8 for p in hw.ports if p.kind == 'x')",
+        says="{count(p.width > 4 for p in hw.ports if p.kind == 'x')} of them",
+    )
+    other, meant = Port(name="a", kind="y", width=1), Port(name="b", kind="x", width=5, limit_bytes=4)
+    finding = only(evaluate([asked], host(other, meant, broken=False)))
+    assert finding.message == "1 of them"
+    assert [e.expression.removeprefix("hw.") for e in finding.evidence] == [
+        "ports",
+        *("ports[b].kind", "ports[b].limit_bytes"),
+        "ports[b].width",
+        *("broken", "ports[a].width"),
+        "ports[a].kind",
+    ]
+
+
 @pytest.mark.parametrize(
     ("snapshot", "verdict", "message"),
     [
@@ -138,6 +157,11 @@ def test_the_gate_is_asked_first(kind: str | None, width: int | None, verdict: s
         ("timed out", False, "try again: /hw/broken did not answer in time"),
         ("unsupported", False, "look at it yourself: /hw/broken holds no value that can be read"),
         ("error", False, "look at it yourself: /hw/broken could not be read"),
+        (
+            "distrusted",
+            False,
+            "nothing here: /hw/broken was not believed: the nodes' memory does not add up to /proc/meminfo's",
+        ),
         (None, False, "find out hw.broken: /hw/broken does not tell"),
     ],
 )
@@ -202,6 +226,7 @@ def test_the_rules_own_remedy_comes_first() -> None:
         ("p[[ of {p.kind}, {p.width} wide]]", "p"),
         ("p[[ ]] [one] {p.width}", "p  [one] 4"),
         ("p[[, serial {p.serial}]]", "p, serial (private)"),
+        ("{count(q.width > 0 for q in hw.ports if q.serial == 'x')}", "(private)"),
     ],
 )
 def test_a_message_shows_values_as_people_read_them(says: str, message: str) -> None:
