@@ -75,7 +75,8 @@ def comments(setting: Setting) -> tuple[str, ...]:
 def _seen(setting: Setting) -> str:
     where = f" in {setting.seen_path}" if setting.seen_path else ""
     if setting.seen is not None:
-        return f"seen: {setting.seen}{where}"
+        note = f" ({setting.seen_note})" if setting.seen_note else ""
+        return f"seen: {setting.seen}{where}{note}"
     return f"seen: nothing{where} ({setting.seen_note})" if setting.seen_note else ""
 
 

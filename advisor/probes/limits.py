@@ -99,7 +99,9 @@ def _of_service(service: Service) -> ServiceLimits:
     values: dict[str, object] = {}
     for name in _TITLES:
         values.update(_fields(name, parse_limit(service.limits or "", name)))
-    return ServiceLimits(origin=service.folder, program=service.program, **values)  # type: ignore[arg-type]
+    # Without its number, which changes with every start.
+    read = dict.fromkeys(values, f"/proc/PID/limits of a PID in {service.folder}/cgroup.procs")
+    return ServiceLimits(origin=service.folder, program=service.program, **values, origins=read)  # type: ignore[arg-type]
 
 
 def _fields(name: str, limit: Limit | None) -> dict[str, object]:

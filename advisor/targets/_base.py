@@ -20,6 +20,7 @@ class Seen:
     """As this target writes values; ``None``: not known or not there, then ``note`` says which."""
     path: str = ""
     note: str = ""
+    """Why there is no text; or what is to be said of the text, such as another unit than the file's."""
 
 
 ON_THE_HOST = "this is a container: apply it on the host"

@@ -7,6 +7,7 @@ https://man7.org/linux/man-pages/man5/limits.conf.5.html
 import re
 
 from advisor.derived.limit_sources import LimitSource, LimitSources
+from advisor.model.facts import evidence_path
 from advisor.model.setting import Scope, Setting, Value
 from advisor.model.snapshot import Snapshot
 from advisor.probes.limits import ORIGIN, Limits, ProcessLimits
@@ -34,6 +35,8 @@ _TYPES = ("soft", "hard", "-")
 _ITEMS = ("memlock", "nofile", "nproc", "stack", "core", "rtprio", "msgqueue", "locks", "sigpending")
 _VALUE = re.compile(r"(0|[1-9][0-9]{0,18})|unlimited", re.ASCII)
 _KIB = 1024
+_IN_KIB = ("memlock", "stack", "core")
+_IN_KIB_HERE = "in KiB, as limits.d has it; the file has bytes"
 _NR_OPEN_DEFAULT = 1024 * 1024  # fs/file.c, sysctl_nr_open
 _FEWEST_FILES = 256
 UNLIMITED = "unlimited"
@@ -98,11 +101,15 @@ def seen(snapshot: Snapshot, key: str) -> Seen:
     if own is None:
         return not_seen(snapshot, ORIGIN)
     logins = [one for one in limits.services or () if one.program in _WITH_PAM] if domain == "*" else []
-    more = [(text, one.origin) for one in logins if (text := _limit(one, kind, item)) is not None]
+    more = [
+        (text, evidence_path(one, f"{item}_unlimited"))
+        for one in logins
+        if (text := _limit(one, kind, item)) is not None
+    ]
     if domain == "*" and kind == "hard" and item != "memlock" and own != UNLIMITED and not more:
         return Seen(None, ORIGIN, f"this process may have {own}, and what logins start with is not known")
     most, path = max([(own, ORIGIN), *more], key=lambda one: _size(one[0]))
-    return Seen(most, path)
+    return Seen(most, path, _IN_KIB_HERE if item in _IN_KIB and most != UNLIMITED else "")
 
 
 def _limit(limits: ProcessLimits, kind: str, item: str) -> str | None:
@@ -129,11 +136,23 @@ def from_inside(key: str) -> str:
 
 
 def cannot_take(snapshot: Snapshot, key: str, value: Value) -> str | None:
-    """Why logins would fail: more open files than the kernel allows any process."""
+    """Why logins would fail (more open files than the kernel allows any process), or a soft limit would be cut."""
     most = _most_files(snapshot)
     if key.endswith("/nofile") and int(text(key, value)) > most:
         return f"no process may have more than {most} open files (fs.nr_open), and logins would fail"
-    return None
+    return _above_hard(snapshot, key, text(key, value))
+
+
+def _above_hard(snapshot: Snapshot, key: str, wanted: str) -> str | None:
+    """Why a soft limit would be cut: a line of somebody else's sets a lower hard limit for the same people."""
+    domain, kind, item = key.split("/")
+    hard = set_by(snapshot, f"{domain}/hard/{item}") if kind == "soft" else ()
+    others = [one for one in hard if not one.ours and _VALUE.fullmatch(one.text)]
+    if not others or _size(others[-1].text) >= _size(wanted):
+        return None
+    last, now = others[-1], seen(snapshot, key).text
+    own = f", or --set limits:{key}={last.text}" if now is not None and _size(now) < _size(last.text) else ""
+    return f"no soft limit counts above the hard one, which {last.place()} sets to {last.text}: change it there{own}"
 
 
 def set_by(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:
@@ -196,7 +215,7 @@ def _services_with_less(snapshot: Snapshot, key: str, value: str) -> tuple[SetBy
 
 
 def _in_unit(source: LimitSource) -> int:
-    return (source.number or 0) // (_KIB if source.item in ("memlock", "stack") else 1)
+    return (source.number or 0) // (_KIB if source.item in _IN_KIB else 1)
 
 
 def in_force(snapshot: Snapshot, key: str) -> Seen | None:

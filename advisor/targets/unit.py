@@ -6,6 +6,7 @@ https://man7.org/linux/man-pages/man5/systemd.exec.5.html
 
 import re
 
+from advisor.model.facts import evidence_path
 from advisor.model.setting import Scope, Setting, Value
 from advisor.model.snapshot import Snapshot
 from advisor.probes.limits import Limits, ServiceLimits
@@ -189,7 +190,7 @@ def in_force(snapshot: Snapshot, key: str) -> Seen | None:
     halves = [_half(one, item, half) for one in running[:1] for half in ("soft", "hard")]
     if not halves or None in halves:
         return None
-    return Seen(":".join(dict.fromkeys(str(half) for half in halves)), running[0].origin)
+    return Seen(":".join(dict.fromkeys(str(half) for half in halves)), evidence_path(running[0], f"{item}_unlimited"))
 
 
 def _half(limits: ServiceLimits, item: str, half: str) -> str | None:

@@ -90,7 +90,8 @@ def test_limits_of_services_are_those_of_their_own_program(tmp_path: Path) -> No
         ("slurmd", 40, True),
         ("sshd", 20, True),
     ]
-    assert evidence_path(services[0], "memlock_soft_bytes") == f"{SLICE}/slurmd.service"
+    told = evidence_path(services[0], "memlock_soft_bytes")
+    assert told == f"/proc/PID/limits of a PID in {SLICE}/slurmd.service/cgroup.procs"
 
 
 def test_a_service_without_processes_does_not_run(tmp_path: Path) -> None:
