@@ -26,6 +26,7 @@ from advisor.tuning.progress import Said
 from advisor.tuning.record import SCHEMA_VERSION, TEXT_LIMIT_BYTES, Record, parse_record
 from advisor.tuning.search import Outcome, run_search
 from advisor.tuning.session import Job, Limits, Run
+from advisor.tuning.settings import NOT_PINNED
 from advisor.tuning.space import Resources
 from advisor.tuning.study import open_study
 from advisor.tuning.trial import LEAST_LIMIT_SECONDS, MOST_LIMIT_SECONDS, limit_seconds
@@ -33,8 +34,8 @@ from advisor.tuning.validity import Part, differences, validity_key
 from advisor.tuning.vram import Vram, measured_vram, of_each
 
 TUNING_FILE = "tuning.json"
-TOO_MANY_WORKERS = "This DataLoader will create"
-"""PyTorch's warning of more workers than CPUs, which the search brings about on purpose."""
+OURS = ("This DataLoader will create", "'pin_memory' argument is set as true but no accelerator is found")
+"""PyTorch's warnings of what is told in other words: more workers than CPUs, memory that is not pinned."""
 NOISY = 0.10
 """Relative spread above which the reader is told."""
 MOST_NOTES = 20
@@ -170,7 +171,8 @@ def measure(
         base,
         cut,
         room,
-        pin_memory=described.accelerators > 0,
+        # Without an accelerator PyTorch ignores it: points that differ in it alone would be measured twice.
+        pin_memory=described.accelerators > 0 or bool(described.declared.pin_memory),
         accelerated=described.accelerators > 0 and described.declared.has_step,
         has_unread=described.has_unread,
         trained=described.declared.has_step or asked.step_time is not None,
@@ -235,14 +237,18 @@ def _record(described: Described, asked: Asked, parts: Mapping[str, Part], job: 
         trials=outcome.trials,
         parts=outcome.parts,
         verdict=outcome.diagnosis.verdict if outcome.diagnosis else "unknown",
-        notes=(*_notes(job, outcome, choice), *_of_time(asked.limits, outcome, choice)),
+        notes=(
+            *_notes(job, outcome, choice),
+            *_of_pinning(described, choice),
+            *_of_time(asked.limits, outcome, choice),
+        ),
         told=tuple(dict.fromkeys([*described.declared.told(), *(["global_batch"] if asked.global_batch else [])])),
     )
 
 
 def _notes(job: Job, outcome: Outcome, choice: Choice) -> tuple[str, ...]:
     """What the reader should know beside the numbers."""
-    told = [w for t in outcome.trials for w in t.measurement.warnings if TOO_MANY_WORKERS not in w]
+    told = [w for t in outcome.trials for w in t.measurement.warnings if not any(ours in w for ours in OURS)]
     cpus, chosen = job.resources.cpus, choice.config
     if chosen is not None and cpus is not None and chosen.num_workers > cpus:
         told.insert(
@@ -261,6 +267,15 @@ def _notes(job: Job, outcome: Outcome, choice: Choice) -> tuple[str, ...]:
         told.insert(0, ANY_ORDER)
     told[:0] = [note for note in (_of_autocast(job, outcome), *_of_workers(job, outcome, choice)) if note]
     return (*job.batching.notes, *list(dict.fromkeys(told))[:MOST_NOTES])
+
+
+def _of_pinning(described: Described, choice: Choice) -> Iterator[str]:
+    """What became of ``pin_memory`` where it has no effect."""
+    if described.accelerators or choice.config is None:
+        return
+    told = described.declared.pin_memory
+    kept = f"stays {told}, as the workload tells" if told is not None else "is not written, as the workload tells none"
+    yield f"pin_memory {kept}: {NOT_PINNED}"
 
 
 def _of_time(limits: Limits, outcome: Outcome, choice: Choice) -> Iterator[str]:

@@ -30,8 +30,8 @@ class Declared:
     has_step: bool = False
 
     def told(self) -> tuple[str, ...]:
-        """Names of what it tells."""
-        return tuple(one.name for one in fields(self) if getattr(self, one.name) not in (None, False))
+        """Names of what it tells of the loader and the batch."""
+        return tuple(one.name for one in fields(self) if one.default is None and getattr(self, one.name) is not None)
 
 
 @dataclass(frozen=True)

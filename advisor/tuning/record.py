@@ -61,6 +61,10 @@ class Record:
         """Whether nobody told a batch."""
         return self.told is not None and not {"batch_size", "global_batch"} & set(self.told)
 
+    def told_of_pinning(self) -> bool | None:
+        """Whether ``pin_memory`` was told, where it had no effect; ``None``: it had one, or that is not known."""
+        return "pin_memory" in self.told if self.told is not None and self.validity.get("gpus") == "" else None
+
     def start_method(self) -> str | None:
         """How the platform that was measured on starts workers."""
         method = self.validity.get("start_method")

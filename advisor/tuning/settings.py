@@ -10,6 +10,7 @@ from advisor.tuning.choice import Choice, ratio_text
 from advisor.tuning.record import Record
 
 BY = "trial"
+NOT_PINNED = "PyTorch pins no memory where it finds no accelerator, so it was not searched"
 YOURS_TO_VALIDATE = "autocast changes numerics: that training converges as before is yours to validate"
 
 
@@ -20,7 +21,11 @@ def recorded_settings(record: Record) -> tuple[Setting, ...]:
     if record.batch_assumed():
         said = Reason("assumed", "assumed", f"nobody told it: neither the workload nor --global-batch; {TELL_IT}")
         reasons |= {"batch_size": said, "accumulation": said}
-    return dataloader_settings(record.choice, record.baseline, record.basis, reasons)
+    told = record.told_of_pinning()
+    if told is not None:
+        reasons |= {"pin_memory": _measured(f"as the workload tells; {NOT_PINNED}", record.basis)}
+    settings = dataloader_settings(record.choice, record.baseline, record.basis, reasons)
+    return tuple(s for s in settings if s.key != "pin_memory" or told is not False)
 
 
 def dataloader_settings(

@@ -1,8 +1,6 @@
 """What `advisor tune` says and writes of the batch: told, assumed, or one that the job cannot have."""
 
-import io
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,54 +8,12 @@ import pytest
 
 from advisor.cli import run
 from advisor.commands import _summary
-from advisor.commands._measured import Asked, Described, measure, validity
-from advisor.data import template_texts
-from advisor.model.snapshot import Snapshot, Source
-from advisor.model.trial import Config, Measurement
-from advisor.model.trial import Part as Piece
-from advisor.planning.context import template_context
-from advisor.planning.merge import plan
-from advisor.planning.render import render
-from advisor.targets._base import load_targets
-from advisor.tuning.batching import Declared, batching
+from advisor.tuning.batching import Declared
 from advisor.tuning.curve import measured_section
-from advisor.tuning.record import Record, parse_record, record_text
-from advisor.tuning.session import Limits
-from advisor.tuning.settings import recorded_settings
-from advisor.tuning.space import Resources
+from tests.commands.simulated_tune import arguments, files, tuned
 
-HOST = Snapshot(Source(kind="live"), {}, {})
 SAID = "assumed, as neither the workload nor --global-batch tells a batch"
 HOW = "tell it by --global-batch N, or by batch_size of advisor.Workload"
-
-
-def waiting(config: Config, part: Piece = "loop", windows: int = 3) -> Measurement:
-    """Two milliseconds of waiting a sample, hardly any CPU time."""
-    rate = max(config.num_workers, 1) * 490.0
-    notes = {"cpu_seconds_per_sample": 30e-6, "blocked_seconds_per_sample": 2e-3}
-    return Measurement("ok", samples_per_second=(rate, rate * 1.001, rate * 0.999), notes=notes)
-
-
-def tuned(folder: Path, declared: Declared, ranks: int = 1, global_batch: int | None = None) -> Record:
-    described = Described("made/up.py:factory", declared, 0, {"gpus": ""})
-    conditions = validity(described, batching(declared, ranks, global_batch), {})
-    asked = Asked(ranks, global_batch, Limits(max_trials=3))
-    record, _ = measure(described, asked, conditions, Resources(cpus=2.0), folder, waiting, io.StringIO())
-    return parse_record(record_text(record), "tuning.json")
-
-
-def files(record: Record) -> Mapping[str, str]:
-    """The texts of dataloader.py and dataloader.json."""
-    targets = load_targets()
-    made = plan(recorded_settings(record), HOST, targets)
-    return render(template_texts(), template_context(made, targets, record.basis))
-
-
-def arguments(record: Record) -> dict[str, object]:
-    """What the generated dataloader.py defines."""
-    names: dict[str, object] = {}
-    exec(files(record)["job/dataloader.py"], names)
-    return names
 
 
 def test_a_batch_that_nobody_told_is_said_to_be_assumed_wherever_it_is_told(tmp_path: Path) -> None:
@@ -69,7 +25,7 @@ def test_a_batch_that_nobody_told_is_said_to_be_assumed_wherever_it_is_told(tmp_
     script = written["job/dataloader.py"]
     assert f"# batch_size:\n# assumed: nobody told it: neither the workload nor --global-batch; {HOW}\n" in script
     assert json.loads(written["job/dataloader.json"])["assumed"] == ["accumulation", "batch_size"]
-    assert arguments(record)["DATALOADER"]["batch_size"] == 64  # type: ignore[index]
+    assert arguments(record)["DATALOADER"]["batch_size"] == 64
     assert {trial.config.batch_size for trial in record.trials} == {64}
 
 
