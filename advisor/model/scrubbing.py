@@ -154,10 +154,9 @@ def _identifier(found: re.Match[str]) -> tuple[str, str]:
 
 def _numbers(texts: Iterable[str]) -> dict[tuple[str, str], str]:
     of_kind: dict[str, set[str]] = defaultdict(set)
-    for text in texts:
-        for found in _IN_NAMES.finditer(_ONE_DEVICE.sub("", text)):
-            kind, identifier = _identifier(found)
-            of_kind[kind].add(identifier)
+    for found in _IN_NAMES.finditer(_ONE_DEVICE.sub("", "\n".join(texts))):
+        kind, identifier = _identifier(found)
+        of_kind[kind].add(identifier)
     return {
         (kind, identifier): f"{kind.upper()}{number:02}"
         for kind, found in of_kind.items()

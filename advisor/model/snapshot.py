@@ -1,8 +1,9 @@
 """A Snapshot: all facts of one host at one time, what was missing, and what was derived from them."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -84,9 +85,9 @@ class Snapshot:
 def scrubber_of(snapshot: Snapshot) -> Scrubber:
     """What takes out of any text about this host what is not for others."""
     kept = {name: _plain(facts, keep_volatile=False) for name, facts in snapshot.facts.items()}
-    texts = [(name, text) for name, facts in kept.items() for text in _texts(facts)]
-    machine = [text for name, text in texts if name in _OF_MACHINE or text.startswith(("/sys/", "/proc/"))]
-    people = [text for name, text in texts if name not in _OF_MACHINE and not text.startswith(("/sys/", "/proc/"))]
+    texts = {(name, text) for name, facts in kept.items() for text in _texts(facts)}
+    machine = {text for name, text in texts if name in _OF_MACHINE or text.startswith(("/sys/", "/proc/"))}
+    people = {text for _, text in texts} - machine
     names = [name for facts in snapshot.facts.values() for name in _host_names(facts)]
     return Scrubber.of(Known(people, (*machine, *snapshot.gaps), names))
 
@@ -111,17 +112,17 @@ def _json(
     document = {
         "schema_version": SCHEMA_VERSION,
         "source": snapshot.source.model_dump(),
-        **_scrubbed({"facts": facts, "gaps": dict(snapshot.gaps), **(further or {})}, scrubber),
+        **_scrubbed({"facts": facts, "gaps": dict(snapshot.gaps), **(further or {})}, cache(scrubber.text)),
     }
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
 
 
-def _scrubbed(value: Any, scrubber: Scrubber) -> Any:
+def _scrubbed(value: Any, text: Callable[[str], str]) -> Any:
     if isinstance(value, dict):
-        return {scrubber.text(key): _scrubbed(item, scrubber) for key, item in value.items()}
+        return {text(key): _scrubbed(item, text) for key, item in value.items()}
     if isinstance(value, list):
-        return [_scrubbed(item, scrubber) for item in value]
-    return scrubber.text(value) if isinstance(value, str) else value
+        return [_scrubbed(item, text) for item in value]
+    return text(value) if isinstance(value, str) else value
 
 
 def _texts(value: Any) -> Iterator[str]:
