@@ -14,15 +14,16 @@ NCCL's variables) leaves out more on its own.
   - An everyday word (``data``, ``gpu``, ``node``, ``ubuntu``), a number or less than three characters tells nothing of
     anyone and stays: thousands of hosts are called so.
   - A name with a digit in it (``node17``) means nothing else and goes wherever it stands, unless the kernel or the
-    hardware has that word too: ``node1`` is a folder of sysfs, ``h100`` a card.
+    hardware has that word too: ``node1`` is a folder of sysfs, ``h100`` a card, ``nfs4`` a file system.
   - Any other (``atlas``, and ``node1``) may be a word of a sentence. It goes only as part of a name that facts give to
-    something made by people: a path, a volume, a source of a mount. Such a name is replaced as a whole, here and in
-    every text.
+    what people make: a volume, a mount, a file of configuration. Such a name is replaced as a whole, here and in every
+    text; between the slashes of a path it must have a ``-`` or ``_`` beside it (``10-atlas.conf``, not ``nccl.conf`` of
+    a host called nccl), or be all there is in the path of a mount (``/data/atlas``).
 """
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 _HEX = "[0-9a-fA-F]"
@@ -66,21 +67,26 @@ _ALSO_EVERYDAY = frozenset((
 ))  # fmt: skip
 """What images and benches call every machine, and words of every report."""
 SHORTEST_NAME = 3
+_TECHNICAL = re.compile(r"[a-z]{1,2}\d{1,4}[a-z]{0,2}|(?:cgroup|cuda|ext|gen|ipv|mlx|nfs|pcie|raid|sha|smb)\d+")
+"""What sentences call cards, file systems and versions."""
 _WORD_ENDS = r"(?<![0-9A-Za-z]){}(?![0-9A-Za-z])"
-_PART = re.compile(r"[^\s,\"'=:]+")
-_NOBODYS = ("/sys/", "/proc/", "/usr/", "/dev/disk/")
+_PARTS = re.compile(r"[^\s,\"'=:]+")
+_JOINED = re.compile(r"HOSTNAME(?:[_-]|\\x2d)|(?:[_-]|x2d)HOSTNAME")
+_NOBODYS = ("/sys/", "/proc/", "/dev/disk/")
 """Where people name nothing."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """What the facts of a host say, by what it may hold."""
+    """Texts of the facts of a host, by whose words they hold."""
 
-    people: Iterable[str] = ()
-    """Where people's names stand."""
-    machine: Iterable[str] = ()
-    """Words of the kernel and of the hardware; also all other facts."""
-    names: Iterable[str] = ()
+    people: Collection[str] = ()
+    """Names of volumes, mounts and swap."""
+    paths: Collection[str] = ()
+    """Of other files and folders."""
+    machine: Collection[str] = ()
+    """Words of the kernel and the hardware, and all others."""
+    names: Collection[str] = ()
     """Of the host."""
 
 
@@ -99,19 +105,16 @@ class Scrubber:
     @classmethod
     def of(cls, known: Known) -> "Scrubber":
         """For the host whose facts these are."""
-        people, machine = tuple(known.people), tuple(known.machine)
         anywhere: list[str] = []
         inside: list[str] = []
         for name in known.names:
             pattern = _of_host(name)
             if pattern is not None:
-                rare = any(char.isdigit() for char in name.partition(".")[0])
-                alone = re.compile(_WORD_ENDS.format(pattern), re.IGNORECASE)
-                (anywhere if rare and not any(map(alone.search, machine)) else inside).append(pattern)
-        within = dict(_named(inside, (*people, *machine)))
+                (anywhere if _is_rare(name, pattern, known.machine) else inside).append(pattern)
+        within = dict(_named(inside, known))
         either = "|".join(map(re.escape, sorted(within, key=lambda name: (-len(name), name))))
         return cls(
-            numbered=_numbers((*people, *machine)),
+            numbered=_numbers((*known.people, *known.paths, *known.machine)),
             hosts=re.compile(_WORD_ENDS.format(_either(anywhere)), re.IGNORECASE) if anywhere else None,
             within=within,
             whole=re.compile(rf"(?<![0-9A-Za-z_-])(?:{either})(?![0-9A-Za-z_-])") if within else None,
@@ -119,11 +122,15 @@ class Scrubber:
 
     def text(self, text: str) -> str:
         """``text`` fit for others; the same again when it has passed before."""
-        text = _ONE_DEVICE.sub(lambda found: (found["place"] or "") + "...", text)
-        text = _IN_NAMES.sub(self._number, text)
+        text = self.devices(text)
         if self.whole is not None:
             text = self.whole.sub(lambda found: self.within[found[0]], text)
         return text if self.hosts is None else self.hosts.sub("HOSTNAME", text)
+
+    def devices(self, text: str) -> str:
+        """``text`` without what tells one device; of names of facts nothing is replaced."""
+        text = _ONE_DEVICE.sub(lambda found: (found["place"] or "") + "...", text)
+        return _IN_NAMES.sub(self._number, text)
 
     def comments(self, text: str) -> str:
         """``text`` of a file that is run or installed: only its comments are for people, the rest must stay true."""
@@ -175,19 +182,35 @@ def _of_host(name: str) -> str | None:
     return pattern + (rf"(?:\.{re.escape(domain)})?" if domain else "")
 
 
+def _is_rare(name: str, pattern: str, machine: Iterable[str]) -> bool:
+    """Whether the name means nothing else in any text."""
+    short = name.strip().partition(".")[0].lower()
+    if not any(char.isdigit() for char in short) or _TECHNICAL.fullmatch(short):
+        return False
+    alone = re.compile(_WORD_ENDS.format(pattern), re.IGNORECASE)
+    return not any(map(alone.search, machine))
+
+
 def _either(patterns: Sequence[str]) -> str:
     return "(?:" + "|".join(sorted(patterns, key=lambda pattern: (-len(pattern), pattern))) + ")"
 
 
-def _named(patterns: Sequence[str], texts: Iterable[str]) -> Iterable[tuple[str, str]]:
-    """Names in ``texts`` that hold the host's, with what becomes of them."""
+def _named(patterns: Sequence[str], known: Known) -> Iterator[tuple[str, str]]:
+    """Names that people gave and that hold the host's, with what becomes of them."""
     if not patterns:
         return
     host = re.compile(_WORD_ENDS.format(_either(patterns)), re.IGNORECASE)
-    for text in texts:
-        if text.startswith(_NOBODYS) or host.search(text) is None:
+    people = frozenset(known.people)
+    written = (path for path in known.paths if path.startswith("/etc/"))
+    for text in (*people, *written):
+        if host.search(text) is None or text.startswith(_NOBODYS):
             continue
-        for part in _PART.findall(text):
-            made = host.sub("HOSTNAME", part)
-            if made not in (part, "HOSTNAME"):
-                yield part, made
+        for part in _PARTS.findall(text):
+            above = ""
+            for word in part.split("/"):
+                made = host.sub("HOSTNAME", word)
+                if made != word and _JOINED.search(made):
+                    yield word, made
+                elif made == "HOSTNAME" and above.startswith("/") and text in people:
+                    yield f"{above}{word}", f"{above}HOSTNAME"
+                above += f"{word}/"

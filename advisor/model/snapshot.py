@@ -17,21 +17,10 @@ SCHEMA_VERSION = 1
 SourceKind = Literal["live", "capture", "tree", "facts"]
 F = TypeVar("F", bound=Facts)
 M = TypeVar("M", bound=BaseModel)
-_OF_MACHINE = (
-    "cpu",
-    "edac",
-    "given_topology",
-    "gpu",
-    "net",
-    "numa",
-    "nvidia",
-    "nvme",
-    "pci",
-    "platform",
-    "rdma",
-    "system",
-)
-"""Sections in which no name stands that people gave."""
+_OF_PEOPLE = ("block", "memory", "mounts", "zfs")
+"""Sections in which volumes, mounts and swap have the names that people gave them."""
+_OF_KERNEL = ("driver", "family", "firmware", "fstype", "kind", "model", "scheduler", "schedulers", "state", "vendor")
+"""Fields of theirs that hold words of the kernel and of makers."""
 _SHOWN = 80
 """Characters of a wrong value that a message shows."""
 
@@ -84,12 +73,16 @@ class Snapshot:
 
 def scrubber_of(snapshot: Snapshot) -> Scrubber:
     """What takes out of any text about this host what is not for others."""
-    kept = {name: _plain(facts, keep_volatile=False) for name, facts in snapshot.facts.items()}
-    texts = {(name, text) for name, facts in kept.items() for text in _texts(facts)}
-    machine = {text for name, text in texts if name in _OF_MACHINE or text.startswith(("/sys/", "/proc/"))}
-    people = {text for _, text in texts} - machine
+    told: set[tuple[bool, str]] = {(False, path) for path in snapshot.gaps}
+    for name, facts in snapshot.facts.items():
+        for field_name, text in _texts(_plain(facts, keep_volatile=False)):
+            told.add((name in _OF_PEOPLE and field_name not in _OF_KERNEL, text))
+    free = {(named, text) for named, text in told if not text.startswith(("/sys/", "/proc/"))}
+    people = {text for named, text in free if named}
+    paths = {text for _, text in free if text.startswith("/")} - people
+    machine = {text for _, text in told} - people - paths
     names = [name for facts in snapshot.facts.values() for name in _host_names(facts)]
-    return Scrubber.of(Known(people, (*machine, *snapshot.gaps), names))
+    return Scrubber.of(Known(people, paths, machine, names))
 
 
 def committed_json(snapshot: Snapshot, scrubber: Scrubber | None = None) -> str:
@@ -112,30 +105,30 @@ def _json(
     document = {
         "schema_version": SCHEMA_VERSION,
         "source": snapshot.source.model_dump(),
-        **_scrubbed({"facts": facts, "gaps": dict(snapshot.gaps), **(further or {})}, cache(scrubber.text)),
+        "gaps": {scrubber.text(path): state for path, state in snapshot.gaps.items()},
+        **_scrubbed({"facts": facts, **(further or {})}, cache(scrubber.text), cache(scrubber.devices)),
     }
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
 
 
-def _scrubbed(value: Any, text: Callable[[str], str]) -> Any:
+def _scrubbed(value: Any, text: Callable[[str], str], name: Callable[[str], str]) -> Any:
     if isinstance(value, dict):
-        return {text(key): _scrubbed(item, text) for key, item in value.items()}
+        return {name(key): _scrubbed(item, text, name) for key, item in value.items()}
     if isinstance(value, list):
-        return [_scrubbed(item, text) for item in value]
+        return [_scrubbed(item, text, name) for item in value]
     return text(value) if isinstance(value, str) else value
 
 
-def _texts(value: Any) -> Iterator[str]:
-    """Every text in JSON types, names of fields too."""
+def _texts(value: Any, field: str = "") -> Iterator[tuple[str, str]]:
+    """Every text in JSON types with the name of its field."""
     if isinstance(value, str):
-        yield value
+        yield field, value
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield key
-            yield from _texts(item)
+            yield from _texts(item, key)
     elif isinstance(value, list):
         for item in value:
-            yield from _texts(item)
+            yield from _texts(item, field)
 
 
 def _host_names(facts: Facts) -> Iterator[str]:

@@ -8,7 +8,7 @@ NODE1 = ("/sys/devices/system/node/node1", "NVIDIA H100 80GB HBM3")
 
 
 def scrubbed(text: str, *names: str, machine: tuple[str, ...] = NODE1) -> str:
-    return Scrubber.of(Known((text,), machine, names)).text(text)
+    return Scrubber.of(Known((text,), (), machine, names)).text(text)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_devices(text: str, told: str | None) -> None:
 
 
 def test_devices_stay_apart_and_keep_their_numbers_wherever_they_stand() -> None:
-    known = Known(("enxffffffffffff",), ("/sys/class/net/enx001122aabbcc",))
+    known = Known(("enxffffffffffff",), (), ("/sys/class/net/enx001122aabbcc",))
     scrubber = Scrubber.of(known)
     assert scrubber.text("enx001122aabbcc,ENX,enxffffffffffff") == "enxMAC01,ENX,enxMAC02"
     assert scrubber == Scrubber.of(known)
@@ -58,6 +58,8 @@ def test_devices_stay_apart_and_keep_their_numbers_wherever_they_stand() -> None
         ("gpu-node17", "rhel_gpu--node17-root rhel_gpu-node17", "rhel_HOSTNAME-root rhel_HOSTNAME"),
         ("gpu-node17", r"dev-mapper-rhel_gpu\x2d\x2dnode17.device", "dev-mapper-rhel_HOSTNAME.device"),
         ("atlas", "/dev/mapper/rhel_atlas-root", "/dev/mapper/rhel_HOSTNAME-root"),
+        ("atlas", "atlas--vg-root", "HOSTNAME--vg-root"),
+        ("atlas", "/data/atlas /data", "/data/HOSTNAME /data"),
         ("atlas", "/etc/sysctl.d/10-atlas.conf", "/etc/sysctl.d/10-HOSTNAME.conf"),
         ("node1", "rhel_node1-root", "rhel_HOSTNAME-root"),
         ("data", "/data rhel_data-data data", None),
@@ -78,17 +80,20 @@ def test_the_name_of_the_host(name: str, text: str, told: str | None) -> None:
         ("h100", "An NVIDIA H100 on this H100-node"),
         ("atlas", "An atlas of the multi-atlas machine"),
         ("loader", "too-many-loader-workers, the data-loader"),
+        ("ext4", "an ext4 of ext4"),
+        ("mlx5", "mlx5_core"),
+        ("l40s", "on an L40S"),
     ],
 )
 def test_words_of_a_report_stay_when_the_host_is_called_so(name: str, text: str) -> None:
-    scrubber = Scrubber.of(Known((f"/dev/mapper/rhel_{name}-root",), NODE1, (name,)))
+    scrubber = Scrubber.of(Known((f"/dev/mapper/rhel_{name}-root",), (), NODE1, (name,)))
     assert scrubber.text(text) == text
     assert scrubber.text(f"`/dev/mapper/rhel_{name}-root` is full") == "`/dev/mapper/rhel_HOSTNAME-root` is full"
 
 
 def test_of_files_that_are_run_only_comments_change() -> None:
     text = "# node17 has\n  # enx001122aabbcc\nnet.ipv4.conf.enx001122aabbcc.rp_filter = 2\n"
-    scrubber = Scrubber.of(Known((text,), (), ("node17",)))
+    scrubber = Scrubber.of(Known((text,), names=("node17",)))
     assert scrubber.comments(text) == ("# HOSTNAME has\n  # enxMAC01\nnet.ipv4.conf.enx001122aabbcc.rp_filter = 2\n")
 
 
@@ -117,3 +122,21 @@ def test_whether_a_line_can_be_told(text: str, hides: bool) -> None:
 )
 def test_what_is_left_of_a_path(shown: str, text: str, may: bool) -> None:
     assert may_be(shown, text) is may
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("nccl", "/etc/nccl.conf"),
+        ("sysctl", "/etc/sysctl.d/10-site.conf"),
+        ("nccl", "/opt/aws-ofi-nccl"),
+        ("atlas", "/etc/atlas/lib"),
+    ],
+)
+def test_paths_that_people_did_not_name_after_the_host_stay(name: str, text: str) -> None:
+    assert Scrubber.of(Known((), (text,), (), (name,))).text(text) == text
+
+
+def test_a_file_of_configuration_may_be_named_after_the_host() -> None:
+    scrubber = Scrubber.of(Known((), ("/etc/sysctl.d/10-atlas.conf",), (), ("atlas",)))
+    assert scrubber.text("/etc/sysctl.d/10-atlas.conf:3, atlas") == "/etc/sysctl.d/10-HOSTNAME.conf:3, atlas"

@@ -6,7 +6,7 @@ from typing import Annotated
 import pytest
 
 from advisor.errors import SourceError
-from advisor.model.facts import Facts, File, Private, Volatile, evidence_path
+from advisor.model.facts import Facts, File, HostName, Private, Volatile, evidence_path
 from advisor.model.snapshot import Snapshot, Source, committed_json, full_json, parse_snapshot
 
 
@@ -134,3 +134,15 @@ def test_a_long_wrong_value_is_not_repeated_in_full(document: dict[str, object])
 def test_key_order_is_stable() -> None:
     document = json.loads(committed_json(snapshot()))
     assert list(document) == sorted(document)
+
+
+def test_names_of_fields_stay_when_the_host_is_called_so() -> None:
+    class Named(Facts):
+        numa_node: int | None = None
+        host: Annotated[str | None, HostName()] = None
+        point: str = ""
+
+    facts = Named(numa_node=1, host="numa", point="/data/numa-sets")
+    text = committed_json(Snapshot(Source(kind="live"), {"mounts": facts}, {"/data/numa-sets": "denied"}))
+    assert json.loads(text)["facts"]["mounts"] == {"numa_node": 1, "point": "/data/HOSTNAME-sets"}
+    assert json.loads(text)["gaps"] == {"/data/HOSTNAME-sets": "denied"}
