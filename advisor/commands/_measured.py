@@ -19,13 +19,13 @@ from advisor.model.trial import AutocastType
 from advisor.tuning import launching, starting
 from advisor.tuning.autocast import autocast
 from advisor.tuning.batching import Batching, Declared, baseline, batching, without
-from advisor.tuning.choice import Choice, choose
+from advisor.tuning.choice import Choice, choose, round_of
 from advisor.tuning.cost import learn
 from advisor.tuning.drift import drift_note
 from advisor.tuning.progress import Said
 from advisor.tuning.record import SCHEMA_VERSION, TEXT_LIMIT_BYTES, Record, parse_record
-from advisor.tuning.search import Outcome, run_search
-from advisor.tuning.session import Job, Limits, Run
+from advisor.tuning.search import RESUMED, Outcome, run_search
+from advisor.tuning.session import BUDGET_USED, Job, Limits, Run
 from advisor.tuning.settings import NOT_PINNED
 from advisor.tuning.space import Resources
 from advisor.tuning.study import open_study
@@ -113,21 +113,46 @@ def basis(described: Described, ranks: int) -> str:
     return f"{measured}, one rank of {ranks}, extrapolated" if ranks > 1 else f"{measured}, one rank"
 
 
-def earlier(out: Path, parts: Mapping[str, Part]) -> tuple[Record | None, str | None]:
-    """The record of an earlier run that still holds, and what to say about it."""
+@dataclass(frozen=True)
+class Earlier:
+    """What an earlier run left in OUT."""
+
+    record: Record | None = None
+    """What still holds and is used again..."""
+    begun: Record | None = None
+    """...or holds too, but with a larger budget is gone on from."""
+    note: str | None = None
+    """What to say about it."""
+
+
+def earlier(out: Path, parts: Mapping[str, Part], budget_seconds: float) -> Earlier:
+    """The record of an earlier run, if it still holds."""
     path = out / TUNING_FILE
     if not os.path.exists(path):
-        return None, None
+        return Earlier()
     try:
         record = parse_record(read_text(path, TEXT_LIMIT_BYTES), printable(path))
     except SourceError as error:
-        return None, f"{error}; measuring again"
+        return Earlier(note=f"{error}; measuring again")
     if record.validity_key != validity_key(parts):
         changed = ", ".join(differences(parts, record.validity))
-        return None, f"what {printable(path)} holds was measured under other conditions ({changed}); measuring again"
+        told = f"what {printable(path)} holds was measured under other conditions ({changed}); measuring again"
+        return Earlier(note=told)
     if record.choice.config is None:
-        return None, f"{printable(path)} holds no successful trial; measuring again"
-    return record, f"nothing that advisor looks at has changed: {printable(path)} is used again; --fresh measures again"
+        return Earlier(note=f"{printable(path)} holds no successful trial; measuring again")
+    had, cut_short = record.budget_seconds, record.stopped in (BUDGET_USED, RESUMED)
+    if had is not None and cut_short and had < budget_seconds:
+        short = f"the search that {printable(path)} holds was cut short by its budget ({duration_text(had)})"
+        return Earlier(begun=record, note=f"{short}; going on from its trials")
+    again = f"nothing that advisor looks at has changed: {printable(path)} is used again"
+    return Earlier(record, note=f"{again}{_of_its_end(record, cut_short)}; --fresh measures again")
+
+
+def _of_its_end(record: Record, cut_short: bool) -> str:
+    if cut_short and record.budget_seconds is not None:
+        had = duration_text(record.budget_seconds)
+        return f"; its search was cut short by its budget ({had}), and a larger --budget goes on from it"
+    return f"; what ended its search: {record.stopped}" if cut_short or "--max-trials" in record.stopped else ""
 
 
 def validity(described: Described, cut: Batching, conditions: Mapping[str, Part]) -> dict[str, Part]:
@@ -160,10 +185,11 @@ def measure(
     run: Run,
     stream: TextIO,
     vram: Vram | None = None,
+    begun: Record | None = None,
 ) -> tuple[Record, Callable[[], None]]:
     """The record of a search, and what to call once the record is safely written or told: it ends the study.
 
-    ``vram``: what was estimated of an accelerator that is not here.
+    ``vram``: what was estimated of an accelerator that is not here. ``begun``: a search to be gone on from.
     """
     cut = without(batching(described.declared, asked.ranks, asked.global_batch), vram.left_out if vram else ())
     base = baseline(described.declared, cut)
@@ -185,6 +211,9 @@ def measure(
         open_study(studies, key, cut.choices, asked.storage, asked.fresh) as study,
         shown(stream, lambda: ends - time.monotonic(), asked.quiet, asked.color) as listen,
     ):
+        if begun is not None:
+            done = sorted((*begun.trials, *begun.parts), key=lambda trial: trial.number)
+            study.go_on_from(trial for trial in done if round_of(trial) is None)  # rounds of now are compared alone
         for note in (_announced(asked.limits), *study.notes):
             listen(Said(note))
         outcome = run_search(job, asked.limits, study, run, time.monotonic, listen)
@@ -243,6 +272,7 @@ def _record(described: Described, asked: Asked, parts: Mapping[str, Part], job: 
             *_of_time(asked.limits, outcome, choice),
         ),
         told=tuple(dict.fromkeys([*described.declared.told(), *(["global_batch"] if asked.global_batch else [])])),
+        budget_seconds=asked.limits.budget_seconds,
     )
 
 

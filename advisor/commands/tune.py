@@ -26,6 +26,7 @@ from advisor.commands._measured import (
     TUNING_FILE,
     Asked,
     Described,
+    Earlier,
     committed_parts,
     earlier,
     measure,
@@ -208,14 +209,18 @@ class Ready:
 def _measured_and_written(options: Options, own: Sequence[Setting], ready: Ready, job: Wanted) -> int:
     asked = _asked(options, ready.snapshot)
     parts = _validity(options, asked, ready)
-    record, note = (None, None) if options.fresh or options.diagnose_only else earlier(Path(options.out), parts)
-    _say(options, note)
-    ended = None
+    before = Earlier()
+    if not (options.fresh or options.diagnose_only):
+        before = earlier(Path(options.out), parts, options.budget)
+    _say(options, before.note)
+    record, ended = before.record, None
     if record is None:
         vram = estimate(job, ready.described, asked, options.vram)
         left = room_for_a_step(ready.described, options.vram, asked.ranks)
         room = resources(ready.snapshot.get(Budget), ready.bound, left)
-        record, ended = measure(ready.described, asked, parts, room, ready.studies, ready.run, sys.stderr, vram)
+        record, ended = measure(
+            ready.described, asked, parts, room, ready.studies, ready.run, sys.stderr, vram, before.begun
+        )
     if options.diagnose_only:
         _print(options, record, None, None)
         if ended is not None:

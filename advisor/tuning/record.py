@@ -56,6 +56,8 @@ class Record:
     """Of the accelerator's memory; ``None``: nothing was asked or seen of it."""
     told: tuple[str, ...] | None = None
     """Names of what the workload or the command line told of the job; ``None``: it was not recorded."""
+    budget_seconds: float | None = None
+    """What the search was given; ``None``: the record is of before that was kept."""
 
     def batch_assumed(self) -> bool:
         """Whether nobody told a batch."""
@@ -110,6 +112,8 @@ def _wrong(record: Record) -> str | None:
         return f"schema_version must be {SCHEMA_VERSION} but is {record.schema_version}; run advisor tune --fresh"
     if record.validity_key != validity_key(record.validity):
         return "validity_key does not follow from validity"
+    if record.budget_seconds is not None and not 0 < record.budget_seconds <= MOST_FIGURE:
+        return "budget_seconds is no length of time"
     if len(record.trials) + len(record.parts) > MOST_TRIALS:
         return f"it holds more than {MOST_TRIALS} trials"
     for trial in (*record.trials, *record.parts):

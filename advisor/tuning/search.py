@@ -40,6 +40,7 @@ MOST_REFUSED = 50
 """Proposals in a row that need no trial (infeasible, far too slow, or measured often enough) before the space counts as
 searched."""
 MOST_REPEATS = 2
+RESUMED = "the comparison was resumed"
 PROPOSED = ("search", "repeat")
 """Origins of the trials that the sampler proposed."""
 
@@ -82,7 +83,7 @@ def run_search(
             diagnosis,
         )
     in_comparison = any(round_of(t) is not None for t in session.trials)
-    stopped = "the comparison was resumed" if in_comparison else _look(session, diagnosis)
+    stopped = RESUMED if in_comparison else _look(session, diagnosis)
     compare(session)
     return Outcome(tuple(session.trials), session.space(), stopped, reused, tuple(session.parts), diagnosis)
 

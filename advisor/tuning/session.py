@@ -35,6 +35,7 @@ the baseline for as long as so much of the budget is left."""
 Run = Callable[[Config, Part, int], Measurement]
 """Measures a part of the job with a configuration, in so many windows."""
 WINDOWS, FINAL_WINDOWS = 3, 1
+BUDGET_USED = "the search's share of the budget is used up"
 
 
 @dataclass(frozen=True)
@@ -202,7 +203,7 @@ class Session:
         if len(self.trials) >= self.limits.max_trials:
             return f"no more than {count_text(self.limits.max_trials, 'trial')} may be run (--max-trials)"
         if not self.limits.exhaustive and self.left() < self._kept():
-            return "the search's share of the budget is used up"
+            return BUDGET_USED
         return None
 
     def _kept(self) -> float:

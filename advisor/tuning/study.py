@@ -11,8 +11,8 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,16 @@ class Study:
                 with contextlib.suppress(ValidationError):
                     found.append(_KEPT.validate_json(record))
         return tuple(found)
+
+    def go_on_from(self, trials: Iterable[Trial]) -> None:
+        """Takes over what a complete search of the same key measured; nothing if this one has begun."""
+        if self._study.get_trials(deepcopy=False):
+            return
+        for trial in trials:
+            if trial.config.batch_size is not None:
+                number, took = self.begin(trial.config, trial.origin), trial.measurement.notes.get("trial_seconds")
+                seconds = max(float(took), 0.0) if isinstance(took, int | float) else 0.0
+                self.finish(replace(trial, number=number), seconds, {})
 
     def begin(self, config: Config, origin: str) -> int:
         """The number of a new trial of ``config``, put first in the queue."""

@@ -11,7 +11,17 @@ import pytest
 
 from advisor.commands import _summary
 from advisor.commands._interrupt import stoppable
-from advisor.commands._measured import Asked, Described, basis, committed_parts, earlier, measure, resources, validity
+from advisor.commands._measured import (
+    Asked,
+    Described,
+    Earlier,
+    basis,
+    committed_parts,
+    earlier,
+    measure,
+    resources,
+    validity,
+)
 from advisor.commands._progress import Tale
 from advisor.derived.budget import Budget
 from advisor.errors import Interrupted
@@ -60,7 +70,8 @@ def test_a_search_ends_in_a_record_that_can_be_read_back(tmp_path: Path) -> None
 def test_the_same_conditions_use_the_record_again(tmp_path: Path) -> None:
     text = record_text(searched(tmp_path / "studies"))
     (tmp_path / "tuning.json").write_text(text)
-    again, note = earlier(tmp_path, parts())
+    found = earlier(tmp_path, parts(), 300.0)
+    again, note = found.record, found.note
     assert again is not None
     assert record_text(again) == text
     assert note is not None
@@ -69,7 +80,8 @@ def test_the_same_conditions_use_the_record_again(tmp_path: Path) -> None:
 
 def test_other_conditions_measure_again_and_are_named(tmp_path: Path) -> None:
     (tmp_path / "tuning.json").write_text(record_text(searched(tmp_path / "studies")))
-    again, note = earlier(tmp_path, {**parts(cpu_model="Other"), "torch": "2.14.0"})
+    found = earlier(tmp_path, {**parts(cpu_model="Other"), "torch": "2.14.0"}, 300.0)
+    again, note = found.record, found.note
     assert again is None
     assert note is not None
     assert "(cpu_model, torch)" in note
@@ -78,7 +90,8 @@ def test_other_conditions_measure_again_and_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["", "{}", "\x00", "[" * 99_999], ids=["empty", "object", "nul", "deep"])
 def test_a_broken_record_measures_again_and_says_so(tmp_path: Path, content: str) -> None:
     (tmp_path / "tuning.json").write_text(content)
-    again, note = earlier(tmp_path, parts())
+    found = earlier(tmp_path, parts(), 300.0)
+    again, note = found.record, found.note
     assert again is None
     assert note is not None
     assert "tuning.json" in note
@@ -96,14 +109,15 @@ def test_a_record_without_a_successful_trial_is_not_used_again(tmp_path: Path) -
         io.StringIO(),
     )
     (tmp_path / "tuning.json").write_text(record_text(record))
-    again, note = earlier(tmp_path, parts())
+    found = earlier(tmp_path, parts(), 300.0)
+    again, note = found.record, found.note
     assert again is None
     assert note is not None
     assert "no successful trial" in note
 
 
 def test_no_earlier_run_has_nothing_to_say(tmp_path: Path) -> None:
-    assert earlier(tmp_path, parts()) == (None, None)
+    assert earlier(tmp_path, parts(), 300.0) == Earlier()
 
 
 def test_a_finished_search_is_not_resumed(tmp_path: Path) -> None:
