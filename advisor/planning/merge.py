@@ -45,7 +45,8 @@ def plan(settings: Iterable[Setting], snapshot: Snapshot, targets: Mapping[str, 
             sheet.withheld.append(Withheld(_with_seen(setting, snapshot, target), why))
     for group in asked.values():
         _settle(group, snapshot, targets[group[0].target], sheet)
-    return Plan(_by_target(sheet.settings), tuple(sheet.withheld), tuple(sheet.conflicts))
+    # A rule asks for one setting of a kind of device once for each device.
+    return Plan(_by_target(sheet.settings), tuple(dict.fromkeys(sheet.withheld)), tuple(sheet.conflicts))
 
 
 def _named(setting: Setting, targets: Mapping[str, Target]) -> Setting:

@@ -16,8 +16,7 @@ _HEAD = """\
 # Facts
 
 What `advisor probe` reads, made from the code. Rules use these names. A fact is a value, or nothing with the reason
-why: absent, denied, unsupported, error, timed out, distrusted (read, and not
-believed), not captured.
+why: absent, denied, unsupported, error, timed out, distrusted (read and not believed), not captured.
 
 - **read from**: the file below which, or the command by which, it is read; `*` stands for names and numbers.
 - **root**: only root can read it.

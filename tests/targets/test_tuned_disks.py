@@ -131,6 +131,10 @@ def test_devices_of_an_included_profile_are_forgotten_by_a_unit_without_them() -
     assert [one.text for one in found if not one.ours] == ["kyber"]
 
 
+def test_what_stands_is_told_once_for_all_disks_of_a_kind() -> None:
+    assert len(withheld(SCHEDULER, SCHEDULER, host=host((SITE, "[disk]\nelevator=kyber\n")))) == 1
+
+
 def test_verify_is_told_that_tuned_comes_last() -> None:
     profile = (PACKAGE, "[disk]\nelevator=kyber\nreadahead=>8192\n")
     ours = SetBy("none", "/etc/udev/rules.d/61-advisor.rules", 1)
