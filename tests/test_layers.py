@@ -57,7 +57,7 @@ TOUCHES_FILES = {
     *("host/", "inputs.py", "data.py", "discover.py", "rulebook/load.py", "planning/write.py", "tuning/trial.py"),
     "planning/apply.py",
     *("tuning/child.py", "tuning/study.py", "workloads/", "cli.py", "tuning/processes.py", "tuning/shm.py"),
-    *("tuning/memory.py", "tuning/supervisor.py", "tuning/accounts.py"),
+    *("tuning/journal.py", "tuning/memory.py", "tuning/supervisor.py", "tuning/accounts.py"),
 }
 STARTS_PROCESSES = {"host/", "tuning/trial.py", "tuning/processes.py"}
 FILE_CALLS = {

@@ -7,7 +7,6 @@ measures with a folder of studies (`flock`), so a RUNNING trial found there neve
 
 import contextlib
 import fcntl
-import json
 import math
 import os
 import warnings
@@ -19,8 +18,10 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from advisor.errors import BusyError, InputError
+from advisor.inputs import printable
 from advisor.model.trial import Config, Measurement, Space, Trial
 from advisor.tuning.cost import rate
+from advisor.tuning.journal import refuse_others, repair, set_aside
 from advisor.tuning.space import PREFETCH_FACTORS
 
 SEED = 20
@@ -28,7 +29,6 @@ STARTUP_TRIALS = 8
 """TPE proposes at random until this many trials are known; baseline, probes and predictions count."""
 RAN_OUT = ("out-of-memory", "no-space-in-shm", "too-many-files")
 """Outcomes that say a configuration is infeasible; any other failure says nothing about its place in the space."""
-JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024
 _DAMAGE = (ValueError, KeyError, TypeError, IndexError, AttributeError, AssertionError, NotImplementedError)
 """What Optuna raises when a journal holds JSON that is not a study's."""
 
@@ -176,13 +176,15 @@ def open_study(
     if storage is None or "://" not in storage:
         journal = Path(storage) if storage is not None else folder / f"{key}.journal"
     with _one_at_a_time(folder):
-        notes = _repair(journal) if journal is not None else ()
+        if journal is not None:
+            refuse_others(journal, is_named=storage is not None)
+        notes = repair(journal) if journal is not None else ()
         try:
             study = _load(journal, storage, key, fresh)
         except _DAMAGE as error:
             if journal is None:
                 raise InputError(_unusable(storage, error)) from None
-            notes = (_set_aside(journal, "does not hold a study"),)
+            notes = (set_aside(journal, "does not hold a study"),)
             study = _load(journal, storage, key, fresh)
         opened = Study(study, batch_sizes, notes)
         try:
@@ -241,7 +243,9 @@ def _database(url: str) -> Any:
 
 def _unusable(storage: str | None, error: Exception) -> str:
     first = str(error).strip().partition("\n")[0]
-    return f"--storage {storage} cannot be used: {first or type(error).__name__}; give a file or a database URL"
+    return (
+        f"--storage {printable(storage)} cannot be used: {first or type(error).__name__}; give a file or a database URL"
+    )
 
 
 @contextlib.contextmanager
@@ -261,44 +265,3 @@ def _one_at_a_time(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _repair(journal: Path) -> tuple[str, ...]:
-    """Makes a journal readable again: a line cut by a kill is dropped, a damaged file is set aside."""
-    # What a killed run left: we hold our own lock, so nobody can be writing.
-    for lock in journal.parent.glob(f"{journal.name}.lock*"):
-        lock.unlink(missing_ok=True)
-    try:
-        journal.parent.mkdir(parents=True, exist_ok=True)
-        if journal.exists() and not journal.is_file():
-            raise InputError(f"the study {journal} is not a regular file")
-        if not journal.exists():
-            return ()
-        if journal.stat().st_size > JOURNAL_LIMIT_BYTES:
-            return (_set_aside(journal, "is larger than any study"),)
-        lines = journal.read_bytes().split(b"\n")
-    except OSError as error:
-        raise InputError(f"cannot read the study {journal}: {error.strerror}") from None
-    for number, line in enumerate(lines[:-1], start=1):
-        if not _is_record(line):
-            return (_set_aside(journal, f"is damaged in line {number}"),)
-    if lines[-1]:
-        os.truncate(journal, journal.stat().st_size - len(lines[-1]))
-        return (f"the study {journal} ended in half a line, which was dropped",)
-    return ()
-
-
-def _is_record(line: bytes) -> bool:
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(record, dict) and isinstance(record.get("op_code"), int)
-
-
-def _set_aside(journal: Path, why: str) -> str:
-    number = 1
-    while (aside := journal.with_name(f"{journal.name}.damaged-{number}")).exists():
-        number += 1
-    journal.rename(aside)
-    return f"the study {journal} {why}; it was set aside as {aside.name} and the search starts anew"

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
@@ -216,6 +217,12 @@ def test_a_storage_that_cannot_be_used_is_one_sentence(tmp_path: Path, storage: 
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("storage", ["", "/", "/tmp/.."])
+def test_a_storage_that_is_a_folder_is_one_sentence(tmp_path: Path, storage: str) -> None:
+    with pytest.raises(InputError, match="is not a regular file"), open_study(tmp_path, "k", (32,), storage):
+        pass
+
+
 def test_a_folder_that_cannot_be_made_is_one_sentence() -> None:
     with pytest.raises(InputError, match="cannot keep the study"), open_study(Path("/proc/none"), "k", (32,)):
         pass
@@ -228,3 +235,60 @@ def test_a_database_keeps_a_study_too(tmp_path: Path) -> None:
         study.finish(trial, 1.0, {})
     with open_study(tmp_path, "k", (16, 32), url) as study:
         assert [k.trial for k in study.kept()] == [trial]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"one line without an end", id="no-newline"),
+        pytest.param(b"a,b\n1,2\n", id="table"),
+        pytest.param(b'{"name": "x"}\n', id="other-json"),
+        pytest.param(b"\x00\xff", id="bytes"),
+        pytest.param(b'{"op_code": 0, "worker', id="less-than-one-record"),
+    ],
+)
+def test_a_file_that_is_no_study_is_refused_and_left_as_it_is(tmp_path: Path, content: bytes) -> None:
+    mine = tmp_path / "results.csv"
+    mine.write_bytes(content)
+    with (
+        pytest.raises(InputError, match=r"results\.csv is not a study") as caught,
+        open_study(tmp_path / "studies", "k", (32,), str(mine)),
+    ):
+        pass
+    assert "\n" not in str(caught.value)
+    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir() if p.is_file()] == [("results.csv", content)]
+
+
+def test_a_file_beside_the_study_that_is_no_lock_of_it_is_left_alone(tmp_path: Path) -> None:
+    """``--storage poetry``: Optuna would take poetry.lock for its lock, and remove it after a while."""
+    beside = tmp_path / "poetry.lock"
+    beside.write_text("mine\n")
+    with (
+        pytest.raises(InputError, match=r"poetry\.lock is not a lock of the study"),
+        open_study(tmp_path / "studies", "k", (32,), str(tmp_path / "poetry")),
+    ):
+        pass
+    assert beside.read_text() == "mine\n"
+    assert not (tmp_path / "poetry").exists()
+
+
+def test_only_locks_that_optuna_makes_are_removed(tmp_path: Path) -> None:
+    journal, left = tmp_path / "s.journal", tmp_path / f"s.journal.lock{uuid.uuid4()}.rename"
+    for lock in (tmp_path / "s.journal.lock", left):
+        lock.symlink_to(journal)
+    others = [tmp_path / name for name in ("s.journal.lock-notes", "s.journal.lock.old", "s.journal.locked")]
+    for other in others:
+        other.write_text("mine\n")
+    with open_study(tmp_path / "studies", "k", (32,), str(journal)) as study:
+        study.begin(Config(0, None, 32), "baseline")
+    assert not os.path.lexists(left)
+    assert [other.read_text() for other in others] == ["mine\n"] * 3
+
+
+def test_a_named_study_is_begun_in_a_missing_or_empty_file_and_resumed(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    for name in ("empty", "missing"):
+        for expected in (0, 1):
+            with open_study(tmp_path / "studies", "k", (16, 32), str(tmp_path / name)) as study:
+                assert len(study.kept()) == expected
+                study.finish(Trial(study.begin(CONFIG, "baseline"), CONFIG, GOOD, "baseline"), 1.0, {})
