@@ -37,6 +37,8 @@ from advisor.workloads.user import sample_count
 MARGIN_SHARE, LEAST_MARGIN_SECONDS, MOST_MARGIN_SECONDS = 0.1, 0.5, 5.0
 """Of the time limit: kept for what comes before and after measuring."""
 MOST_FAILURE_CHARACTERS = 20_000
+DEATH_SECONDS = 0.5
+"""Waited for the news that a worker has died."""
 PREFETCH = 2
 """DataLoader's own, when none is given."""
 _PR_SET_PDEATHSIG = 1
@@ -59,11 +61,30 @@ def main(folder: str) -> None:
     except _TooSlow as error:
         tell({"failure": {"too_slow": str(error)}})
     except BaseException as error:  # noqa: BLE001 - whatever the user's code raises is a result to be told
-        tell({"failure": {"text": "".join(traceback.format_exception(error))[-MOST_FAILURE_CHARACTERS:]}})
+        tell({"failure": {"death": _death(error), "text": _traceback(error)}})
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
         sys.stderr.flush()
     os._exit(status)
+
+
+def _death(error: BaseException) -> str:
+    """What PyTorch says of a worker that has died, which may be why there is an ``error``; often it comes a bit later.
+
+    It says so by an exception out of the handler of SIGCHLD, wherever the program is then.
+    """
+    try:
+        if isinstance(error, (OSError, EOFError)):  # what a worker was about to hand over is gone
+            time.sleep(DEATH_SECONDS)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    except RuntimeError as death:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        return str(death)
+    return ""
+
+
+def _traceback(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error))[-MOST_FAILURE_CHARACTERS:]
 
 
 class _TooSlow(Exception):

@@ -7,6 +7,8 @@ from advisor.model.trial import Trial
 
 MOST_NAMED = 4
 """Configurations that one cause is told of."""
+_CHANCE = re.compile(r"(?:trial|pymp|listener)-\w+|\d+")
+"""What differs where the cause is the same: numbers of processes, names of temporary files."""
 
 
 def failures(trials: Sequence[Trial]) -> list[str]:
@@ -16,8 +18,7 @@ def failures(trials: Sequence[Trial]) -> list[str]:
         measured = trial.measurement
         if measured.outcome != "ok":
             cause = f"{measured.outcome}: {measured.message}" if measured.message else measured.outcome
-            # Process numbers differ where the cause is the same.
-            _, keys = causes.setdefault(re.sub(r"\d+", "#", cause), (cause, []))
+            _, keys = causes.setdefault(_CHANCE.sub("#", cause), (cause, []))
             keys.append(trial.config.key())
     return [f"{_listed(keys)}: {cause}" for cause, keys in causes.values()]
 

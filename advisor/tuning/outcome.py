@@ -39,12 +39,15 @@ _LOST_WORKER_TEXTS = re.compile(
     r"|DataLoader worker \(pid\(s\) [^)]*\) exited unexpectedly[^\n]*"
     r"|DataLoader worker \(pid [^)]*\) is killed by signal: [^\n]*"
 )
+_EXITED_TEXT = re.compile(r"DataLoader worker \(pid [^)]*\) exited unexpectedly with exit code (\d+)")
 _UNPICKLABLE = re.compile(r"popen_(?:spawn_posix|forkserver)\.py")
 _FORKED_CUDA = re.compile(r"Cannot re-initialize CUDA in forked subprocess")
 _WARNING = re.compile(r"^\S.*?:\d+: (\w*Warning: .*)$", re.MULTILINE)
 _FRAME = re.compile(r'^\s*File "([^"\n]+)", line (\d+)', re.MULTILINE)
 _EXCEPTION = re.compile(r"(?:[a-z_]\w*\.)*[A-Z]\w*(?:: |:?$)")
-_NOT_THE_USERS = ("/site-packages/", "/dist-packages/", "/trial_child.py", "/lib/python3", "<")
+_OURS = re.compile(r"/trial-\w+/(?:advisor/|trial_child\.py)")
+"""Files of advisor as a trial sees them: below the folder of the trial, whose name is another each time."""
+_NOT_THE_USERS = ("/site-packages/", "/dist-packages/", "/lib/python3", "<")
 _CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGILL, signal.SIGFPE}
 
 
@@ -141,8 +144,8 @@ def warnings_in(output: str) -> tuple[str, ...]:
 
 
 def place_in(text: str) -> str | None:
-    """``FILE:LINE`` of the innermost frame of the user's own code in a traceback, else of the innermost frame."""
-    frames: list[tuple[str, str]] = _FRAME.findall(text)
+    """``FILE:LINE`` of the innermost frame of the user's own code in a traceback, else of a library's innermost."""
+    frames: list[tuple[str, str]] = [f for f in _FRAME.findall(text) if not _OURS.search(f[0])]
     own = [f for f in frames if not any(part in f[0] for part in _NOT_THE_USERS)]
     for file, line in reversed(own or frames):
         return f"{file}:{line}"
@@ -185,12 +188,14 @@ def _known_text(ending: Ending, text: str) -> tuple[Outcome, str] | None:
     if found := _TIMED_OUT_TEXT.search(text):
         return "timed-out", _line(f"{found[0]}: a worker gave no batch")
     # A worker prints the reason itself; the loop may only see that it is gone.
-    with_output = f"{text}\n{ending.output}"
+    with_output = f"{text}\n{(ending.failure or {}).get('death', '')}\n{ending.output}"
     if found := _BUS_TEXTS.search(with_output):
         return _bus_error(ending, found[0])
     if found := _CRASH_TEXTS.search(with_output):
         return "user-error", _line(f"native code crashed in a worker: {found[0]}")
-    if found := _LOST_WORKER_TEXTS.search(text):
+    if found := _EXITED_TEXT.search(with_output):
+        return "user-error", f"a worker exited by itself, with status {found[1]}: what it ran has ended its process"
+    if found := _LOST_WORKER_TEXTS.search(with_output):
         return _lost_worker(ending, found[0])
     return None
 
@@ -213,6 +218,8 @@ def _vanished(ending: Ending) -> tuple[Outcome, str]:
     status = ending.status
     if status is None:
         return "killed", "the trial's process was lost"
+    if status >= 0 and (known := _known_text(ending, "")) is not None:
+        return known
     if status >= 0:
         last = _last_line(ending.output)
         return "user-error", _line(

@@ -115,6 +115,12 @@ class Leaves(Samples):
         os._exit(7)
 
 
+class Exits(Samples):
+    def before(self, index):
+        if index == 13:
+            sys.exit(3)
+
+
 class StartsDaemons(Samples):
     """Each process leaves a daemon behind: forked twice, in a session of its own, its number in $DAEMONS."""
 
@@ -230,6 +236,13 @@ def file_system_sharing():
 def unpicklable_with_spawn():
     torch.multiprocessing.set_start_method("spawn")
     return Workload(Samples(), collate_fn=lambda samples: torch.stack(samples))
+
+
+class Ragged(Samples):
+    """Collating fails in PyTorch."""
+
+    def __getitem__(self, index):
+        return torch.zeros(index + 1)
 
 
 def spawned():

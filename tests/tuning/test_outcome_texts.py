@@ -20,6 +20,17 @@ Original Traceback (most recent call last):
 {text}
 """
 LOST = "RuntimeError: DataLoader worker (pid(s) 4242) exited unexpectedly"
+EXITED = (
+    "DataLoader worker (pid 22864) exited unexpectedly with exit code 3. Details are lost due to multiprocessing. "
+    "Rerunning with num_workers=0 may give better error trace."
+)
+GONE = """Traceback (most recent call last):
+  File "/tmp/trial-4b09x92c/advisor/workloads/_loader.py", line 72, in __iter__
+    yield from batches
+  File "/usr/lib/python3.11/multiprocessing/connection.py", line 631, in SocketClient
+    s.connect(address)
+FileNotFoundError: [Errno 2] No such file or directory
+"""
 SHM = "RuntimeError: unable to allocate shared memory(shm) for file </torch_17_3_0>: No space left on device (28)"
 CUDA = (
     "RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the "
@@ -106,6 +117,11 @@ def failed(text: str, **others: object) -> Ending:
             "unable to open shared memory object",
         ),
         (failed(LOST), "killed", "exited unexpectedly"),
+        (failed(GONE, output=f"{EXITED}\n"), "user-error", "a worker exited by itself, with status 3"),
+        (Ending(failure={"text": GONE, "death": EXITED}, status=1), "user-error", "exited by itself, with status 3"),
+        (Ending(failure={"text": GONE, "death": LOST}, status=1), "killed", "exited unexpectedly"),
+        (failed(GONE), "user-error", "FileNotFoundError"),
+        (Ending(status=1, output=f"RuntimeError: {EXITED}\n"), "user-error", "exited by itself, with status 3"),
         (failed(LOST, oom_kills=1), "out-of-memory", "OOM killer"),
         (
             failed("RuntimeError: DataLoader worker (pid 9) is killed by signal: Killed. "),
@@ -157,6 +173,15 @@ def test_the_place_is_in_the_users_code_if_any_is() -> None:
         "/opt/lib/python3.11/site-packages/a.py:3"
     )
     assert place_in("no traceback") is None
+
+
+def test_the_place_is_never_in_advisor_itself() -> None:
+    ours = 'File "/tmp/trial-hj9yexpy/advisor/workloads/_loader.py", line 63, in __iter__\n'
+    torchs = 'File "/x/site-packages/torch/utils/data/_utils/collate.py", line 272, in collate_tensor_fn\n'
+    script = 'File "/tmp/trial-hj9yexpy/trial_child.py", line 11, in <module>\n'
+    assert place_in(ours + torchs) == "/x/site-packages/torch/utils/data/_utils/collate.py:272"
+    assert place_in(script + ours) is None
+    assert place_in('File "/home/ada/trial-7/advisor.py", line 2, in f\n' + ours) == "/home/ada/trial-7/advisor.py:2"
 
 
 def test_warnings_are_told_once_without_their_place() -> None:

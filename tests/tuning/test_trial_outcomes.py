@@ -145,6 +145,20 @@ def test_an_exception_of_the_data_set_is_told_with_its_place(config: Config) -> 
     assert measured.samples_per_second == ()
 
 
+def test_a_worker_that_ends_its_process_has_exited() -> None:
+    for _ in range(3):  # the loop may notice in several ways
+        measured = trial("Exits", WORKERS)
+        assert measured.outcome in ("user-error", "killed")
+        assert "exited" in measured.message
+
+
+@pytest.mark.parametrize("config", [ALONE, ONE_WORKER], ids=["no workers", "one worker"])
+def test_a_failure_in_a_library_names_no_file_of_advisor(config: Config) -> None:
+    measured = trial("Ragged", config)
+    assert measured.outcome == "user-error"
+    assert "collate.py:" in measured.message
+
+
 def test_an_accelerator_without_memory_is_out_of_memory() -> None:
     measured = trial("out_of_memory")
     assert measured.outcome == "out-of-memory"
