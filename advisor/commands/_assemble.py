@@ -45,7 +45,7 @@ def earlier_measurement(out: str | Path) -> Measured:
         return Measured()
     record = parse_record(read_text(path, TEXT_LIMIT_BYTES), printable(path))
     settings = recorded_settings(record)
-    return Measured(settings, record.basis, record.validity, record)
+    return Measured(settings, record.header(), record.validity, record)
 
 
 def job_as_chosen(job: Job, record: Record | None) -> Job:

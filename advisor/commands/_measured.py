@@ -27,6 +27,7 @@ from advisor.tuning.record import SCHEMA_VERSION, TEXT_LIMIT_BYTES, Record, pars
 from advisor.tuning.search import RESUMED, Outcome, run_search
 from advisor.tuning.session import BUDGET_USED, Job, Limits, Run
 from advisor.tuning.settings import NOT_PINNED
+from advisor.tuning.sharing import Sharing, taken_as, useful
 from advisor.tuning.space import Resources
 from advisor.tuning.study import open_study
 from advisor.tuning.trial import LEAST_LIMIT_SECONDS, MOST_LIMIT_SECONDS, limit_seconds
@@ -63,6 +64,10 @@ class Described:
     """What the measurement depends on: data set, code, Python, torch, GPU names."""
     has_unread: bool = False
     """Whether the data set has samples beyond those that trials read."""
+    iterable: bool = False
+    """Whether it is a stream."""
+    loading_seconds: float = 0.0
+    """What looking at it took."""
     vram_bytes: int | None = None
     """All memory of the accelerator that trials run on..."""
     vram_taken_bytes: int | None = None
@@ -186,13 +191,17 @@ def measure(
     stream: TextIO,
     vram: Vram | None = None,
     begun: Record | None = None,
+    sharing: Sharing | None = None,
 ) -> tuple[Record, Callable[[], None]]:
     """The record of a search, and what to call once the record is safely written or told: it ends the study.
 
     ``vram``: what was estimated of an accelerator that is not here. ``begun``: a search to be gone on from.
+    ``sharing``: how workers share a stream.
     """
     cut = without(batching(described.declared, asked.ranks, asked.global_batch), vram.left_out if vram else ())
     base = baseline(described.declared, cut)
+    if sharing is not None and sharing.repeats and base != useful(base):
+        base, cut = useful(base), replace(cut, notes=(*cut.notes, taken_as(base)))
     job = Job(
         base,
         cut,
@@ -204,6 +213,7 @@ def measure(
         trained=described.declared.has_step or asked.step_time is not None,
         start_method=_text(parts.get("start_method")),
         amp=asked.amp,
+        repeats=sharing is not None and sharing.repeats,
     )
     key = validity_key(parts)
     ends = time.monotonic() + asked.limits.budget_seconds
@@ -221,7 +231,7 @@ def measure(
     amp = record.choice.config.amp if record.choice.config is not None else None
     steps = [t for t in (*outcome.trials, *outcome.parts) if t.config.amp == amp]
     seen = measured_vram(steps, room.vram_bytes, cut.choices)
-    record = replace(record, vram=of_each(vram or seen, asked.ranks))
+    record = replace(record, vram=of_each(vram or seen, asked.ranks), stream=sharing.says if sharing else None)
     return record, lambda: _finish(studies, key, cut, asked)
 
 

@@ -35,7 +35,7 @@ def text(record: Record, report: Report | None, files: Files | None, diagnosis: 
         *(("Failed", line) for line in failures(record.trials)),
         ("Search", f"{count_text(len(record.trials), 'trial')}; {record.stopped}"),
         *([("VRAM", record.vram.says)] if record.vram else []),
-        *(("Note", note) for note in record.notes),
+        *(("Note", note) for note in record.all_notes()),
         *_review(report, files),
     ]
     return "".join(f"{name:<9} {printable(line)}\n" for name, line in rows)
@@ -102,7 +102,7 @@ def as_json(record: Record, report: Report | None, files: Files | None, diagnosi
         "trials": len(record.trials),
         "failed": failures(record.trials),
         "stopped": record.stopped,
-        "notes": list(record.notes),
+        "notes": list(record.all_notes()),
         "failing": [f.rule for f in report.failing()] if report else None,
         "disputed": [f.rule for f in report.disputed()] if report else None,
         "out": files.out if files else None,

@@ -15,9 +15,18 @@ from advisor.model.trial import Config, Measurement
 from advisor.model.trial import Part as Piece
 from advisor.tuning.batching import Declared
 from advisor.tuning.session import WINDOWS, Run
-from advisor.tuning.trial import TrialRequest, WorkloadDescription, describe_workload, limit_seconds, run_trial
+from advisor.tuning.sharing import Sharing
+from advisor.tuning.trial import (
+    TrialRequest,
+    WorkloadDescription,
+    describe_workload,
+    limit_seconds,
+    look_at_sharing,
+    run_trial,
+)
 from advisor.tuning.validity import Part
 from advisor.workloads._order import SLICE_SAMPLES
+from advisor.workloads._sharing import LONGEST_SECONDS
 
 IMAGE_FILES = "image-files"
 WINDOW_SHARE = 1 / 150
@@ -40,6 +49,8 @@ class Wanted:
     budget: float
     cpus: tuple[int, ...] | None = None
     """CPUs that trials are bound to, if they are."""
+    loading_seconds: float = 0.0
+    """What loading it took, which trials get beyond their time."""
 
     def request(self, config: Config, part: Piece = "loop", windows: int = WINDOWS) -> TrialRequest:
         """The trial of one configuration."""
@@ -49,7 +60,7 @@ class Wanted:
             data=self.data,
             python=self.python,
             windows=windows,
-            seconds=limit_seconds(self.budget),
+            seconds=limit_seconds(self.budget) + self.loading_seconds,
             window_seconds=min(max(self.budget * WINDOW_SHARE, LEAST_WINDOW_SECONDS), MOST_WINDOW_SECONDS),
             step_time=self.step_time,
             slice_index=UNREAD_SLICE if part == "cold" else 0,
@@ -83,8 +94,17 @@ def _interpreter(python: str | None) -> str:
 
 def describe(wanted: Wanted) -> Described:
     """What a first look, in the interpreter that trains, tells of the workload. Raises WorkloadError."""
+    request, began = wanted.request(Config(batch_size=1)), time.monotonic()
+    told = described(describe_workload(replace(request, seconds=max(request.seconds, 120.0))))
+    return replace(told, loading_seconds=time.monotonic() - began)
+
+
+def sharing(wanted: Wanted, described: Described) -> Sharing | None:
+    """How the workers of a stream share its samples; ``None``: it is none, so the loader sees to that."""
+    if not described.iterable:
+        return None
     request = wanted.request(Config(batch_size=1))
-    return described(describe_workload(replace(request, seconds=max(request.seconds, 120.0))))
+    return look_at_sharing(replace(request, seconds=request.seconds + LONGEST_SECONDS))
 
 
 def refuse_a_second_step(step_time: float | None, described: Described) -> None:
@@ -122,6 +142,7 @@ def described(told: WorkloadDescription) -> Described:
             **({"vram_total_bytes": told.device_bytes} if told.device_bytes is not None else {}),
             **_told(declared),
         },
+        iterable=told.iterable,
         vram_bytes=told.device_bytes,
         vram_taken_bytes=_taken(told),
         has_unread=not told.iterable and (told.sample_count or 0) >= 2 * SLICE_SAMPLES,

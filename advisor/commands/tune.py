@@ -38,7 +38,7 @@ from advisor.commands._rules import evaluated
 from advisor.commands._snapshot import derive, probe_host
 from advisor.commands._vram import estimate, room_for_a_step, vram_option
 from advisor.commands._waivers import after_waivers, read_waivers, waivers_option
-from advisor.commands._workload import Wanted, describe, refuse_a_second_step, runner, wanted
+from advisor.commands._workload import Wanted, describe, refuse_a_second_step, runner, sharing, wanted
 from advisor.derived.budget import Budget
 from advisor.errors import InputError
 from advisor.host.captured import open_root
@@ -55,7 +55,7 @@ from advisor.targets._base import load_targets
 from advisor.tuning.batching import batching
 from advisor.tuning.curve import measured_section
 from advisor.tuning.record import TEXT_LIMIT_BYTES, Record, parse_record, record_text
-from advisor.tuning.session import Limits, Run
+from advisor.tuning.session import Limits
 from advisor.tuning.settings import recorded_settings
 from advisor.tuning.validity import Part
 from advisor.workloads._data import data_sample
@@ -186,8 +186,8 @@ def tune(options: Options) -> int:
         report = judge(snapshot)
         told = [f"probe {d.probe} failed: {d.error}" for d in defects] + list(report.defects)
         bound = binding(snapshot, [*asked_by(report, snapshot), *own])
-        run = runner(replace(job, cpus=bound.cpus if bound else None))
-        ready = Ready(snapshot, report, tuple(told), described, run, cache / "studies", judge, bound)
+        job = replace(job, loading_seconds=described.loading_seconds)
+        ready = Ready(snapshot, report, tuple(told), described, cache / "studies", judge, bound)
         return _measured_and_written(options, own, ready, job)
 
 
@@ -199,7 +199,6 @@ class Ready:
     report: Report
     defects: tuple[str, ...]
     described: Described
-    run: Run
     studies: Path
     judge: Callable[[Snapshot], Report]
     bound: Binding | None = None
@@ -218,8 +217,10 @@ def _measured_and_written(options: Options, own: Sequence[Setting], ready: Ready
         vram = estimate(job, ready.described, asked, options.vram)
         left = room_for_a_step(ready.described, options.vram, asked.ranks)
         room = resources(ready.snapshot.get(Budget), ready.bound, left)
+        shared = sharing(job, ready.described)
+        run = runner(replace(job, cpus=ready.bound.cpus if ready.bound else None))
         record, ended = measure(
-            ready.described, asked, parts, room, ready.studies, ready.run, sys.stderr, vram, before.begun
+            ready.described, asked, parts, room, ready.studies, run, sys.stderr, vram, before.begun, shared
         )
     if options.diagnose_only:
         _print(options, record, None, None)
@@ -324,7 +325,7 @@ def _written(options: Options, own: Sequence[Setting], ready: Ready, record: Rec
         made,
         options.out,
         validity=record.validity,
-        basis=record.basis,
+        basis=record.header(),
         measured=measured_section(record),
         extra_files={TUNING_FILE: record_text(record)},
     )

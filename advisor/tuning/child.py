@@ -29,7 +29,8 @@ from advisor.workloads._device import DeviceClock, has_gpu, memory_bytes, memory
 from advisor.workloads._estimate import estimated
 from advisor.workloads._kept import COPIED, KeptBatches
 from advisor.workloads._load import Loaded, load
-from advisor.workloads._loader import Batches, build_loader, is_iterable, repeats_samples
+from advisor.workloads._loader import Batches, build_loader, is_iterable
+from advisor.workloads._sharing import sharing
 from advisor.workloads._step import in_autocast
 from advisor.workloads._tensors import samples_in
 from advisor.workloads.user import sample_count
@@ -128,6 +129,8 @@ def _do(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     loaded = load(request["workload"], request["data"])
     if request["task"] == "describe":
         return _description(loaded)
+    if request["task"] == "sharing":
+        return sharing(loaded.workload)
     if request["task"] == "estimate":
         return estimated(loaded.workload, request, tell)
     return _Trial(loaded.workload, request, ends, tell).run()
@@ -248,7 +251,6 @@ class _Trial:
 
     def _result(self, figures: Figures, batches: Batches, trained: bool) -> dict[str, Any]:
         windows = figures.windows
-        warning = repeats_samples(self.workload.dataset, self.config.num_workers)
         return {
             "samples_per_second": [w.rate() for w in windows],
             "wait_share": wait_share(windows) if trained else None,
@@ -256,7 +258,6 @@ class _Trial:
             "step_seconds": [w.median_step_seconds for w in windows] if trained else [],
             "peak_vram_bytes": peak_bytes(),
             "batch_bytes": batches.batch_bytes,
-            "warnings": [warning] if warning else [],
             "notes": {**self._notes(figures, batches), **self._cost(figures), **memory_notes()},
         }
 

@@ -38,7 +38,7 @@ def _head(record: Record) -> Iterator[str]:
         yield f"- Ceiling: the training step alone gives {ceiling:,.0f} samples/s, whatever the loader."
     if record.vram is not None:
         yield f"- Accelerator memory, {_plain(record.vram.says)}."
-    yield from (f"- Note: {_plain(note.rstrip('.'))}." for note in record.notes)
+    yield from (f"- Note: {_plain(note.rstrip('.'))}." for note in record.all_notes())
     yield ""
 
 

@@ -58,6 +58,8 @@ class Record:
     """Names of what the workload or the command line told of the job; ``None``: it was not recorded."""
     budget_seconds: float | None = None
     """What the search was given; ``None``: the record is of before that was kept."""
+    stream: str | None = None
+    """What is to be known of how workers share the samples of a stream; ``None``: nothing."""
 
     def batch_assumed(self) -> bool:
         """Whether nobody told a batch."""
@@ -66,6 +68,14 @@ class Record:
     def told_of_pinning(self) -> bool | None:
         """Whether ``pin_memory`` was told, where it had no effect; ``None``: it had one, or that is not known."""
         return "pin_memory" in self.told if self.told is not None and self.validity.get("gpus") == "" else None
+
+    def header(self) -> str:
+        """What the numbers rest on and are only good for, one line, for the files."""
+        return f"{self.basis}; {self.stream}" if self.stream is not None else self.basis
+
+    def all_notes(self) -> tuple[str, ...]:
+        """What the reader should know beside the numbers."""
+        return self.notes if self.stream is None else (self.stream, *self.notes)
 
     def start_method(self) -> str | None:
         """How the platform that was measured on starts workers."""

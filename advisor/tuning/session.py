@@ -7,14 +7,14 @@ from statistics import median
 
 from advisor.figures import count_text
 from advisor.model.trial import AutocastType, Config, Measurement, Part, Space, Trial
-from advisor.tuning import launching
+from advisor.tuning import launching, sharing
 from advisor.tuning.autocast import Autocast, autocast
 from advisor.tuning.batching import Batching, candidate
 from advisor.tuning.choice import Preference, preference
 from advisor.tuning.cost import Cost, learn, rate
 from advisor.tuning.prediction import NEAR_BEST, predicted
 from advisor.tuning.progress import Ended, Listen, Started, ignore
-from advisor.tuning.space import Resources, hopeless, space, violations
+from advisor.tuning.space import Bound, Resources, hopeless, space, violations
 from advisor.tuning.starting import FAILURES, Starting, starting
 from advisor.tuning.study import Study
 from advisor.tuning.surrogate import Surrogate
@@ -70,6 +70,12 @@ class Job:
     """How the platform starts workers; ``None``: not known, so they are never started otherwise."""
     amp: AutocastType | None = None
     """What the step is to be measured in too, by ``torch.autocast``; ``None``: that was not asked for."""
+    repeats: bool = False
+    """Whether the data set is a stream of which each worker gives every sample."""
+
+    def bounds(self, batch: int) -> tuple[Bound, ...]:
+        """The most workers that are of use with a micro-batch, whatever the resources."""
+        return ((sharing.MOST_WORKERS, sharing.REASON),) if self.repeats else ()
 
 
 @dataclass
@@ -132,7 +138,8 @@ class Session:
 
     def space(self) -> Space:
         """Where to look, after what the trials so far say."""
-        return space(self.job.resources, self.cost(), self.job.batching.choices)
+        choices = self.job.batching.choices
+        return space(self.job.resources, self.cost(), choices, self.job.bounds(min(choices)))
 
     def point(self, workers: int, prefetch: int | None, batch: int) -> Config:
         """A point of the search."""
@@ -249,6 +256,9 @@ class Session:
         """Why ``config`` cannot work, if that is known."""
         if config.num_workers and self.starting().in_vain:
             return self.starting().evidence
+        for most, why in self.job.bounds(self.batch_of(config)):
+            if config.num_workers > most:
+                return why
         short = [name for name, excess in self.needs(config).items() if excess > 0]
         if short:
             return f"not enough {' and '.join(short)}"

@@ -45,9 +45,14 @@ class Resources:
     """Of its accelerator, what a step may take; the margin is left already."""
 
 
-def space(resources: Resources, cost: Cost, batch_sizes: Sequence[int]) -> Space:
-    """The dimensions for a rank with these ``resources``, as far as ``cost`` is known."""
-    workers, why = worker_bound(resources, cost, min(batch_sizes, default=1))
+Bound = tuple[int, str]
+"""The most workers that are of use, and why."""
+
+
+def space(resources: Resources, cost: Cost, batch_sizes: Sequence[int], bounds: Sequence[Bound] = ()) -> Space:
+    """The dimensions for a rank with these ``resources``, as far as ``cost`` is known, within further ``bounds``."""
+    found = worker_bound(resources, cost, min(batch_sizes, default=1))
+    workers, why = min((found, *bounds), key=lambda bound: bound[0])
     return Space(
         (
             Parameter("num_workers", tuple(range(workers + 1)), why),
@@ -57,7 +62,7 @@ def space(resources: Resources, cost: Cost, batch_sizes: Sequence[int]) -> Space
     )
 
 
-def worker_bound(resources: Resources, cost: Cost, batch_size: int) -> tuple[int, str]:
+def worker_bound(resources: Resources, cost: Cost, batch_size: int) -> Bound:
     """The largest useful ``num_workers`` and what bounds it."""
     cpus = resources.cpus if resources.cpus is not None else 1.0
     whole = max(1, math.floor(cpus))
@@ -71,7 +76,7 @@ def worker_bound(resources: Resources, cost: Cost, batch_size: int) -> tuple[int
     return min(bounds, key=lambda bound: bound[0])
 
 
-def _cpu_bound(cpus: float, whole: int, cost: Cost) -> tuple[int, str]:
+def _cpu_bound(cpus: float, whole: int, cost: Cost) -> Bound:
     if cost.cpu_seconds is None or cost.blocked_seconds is None:
         return whole, f"CPUs of one rank ({cpus:g})"
     if not cost.waits():

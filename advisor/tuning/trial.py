@@ -25,6 +25,7 @@ from advisor.errors import WorkloadError
 from advisor.model.trial import Config, Measurement, Part
 from advisor.tuning.outcome import Ending, classify, ending_from, measurement_from
 from advisor.tuning.processes import TEMPORARY, orphans_ended
+from advisor.tuning.sharing import Sharing, not_told, sharing_from
 from advisor.tuning.shm import SharedMemory
 
 PACKAGE = Path(advisor.__file__).resolve().parent
@@ -138,6 +139,12 @@ def describe_workload(request: TrialRequest, on_progress: Progress | None = None
         raise WorkloadError(message)
     told = dict(ending.result)
     return WorkloadDescription(**{**told, "devices": tuple(told["devices"])})
+
+
+def look_at_sharing(request: TrialRequest, on_progress: Progress | None = None) -> Sharing:
+    """How the workers of ``request.workload``, a stream, share its samples."""
+    ending = _supervised(request, "sharing", on_progress)
+    return sharing_from(ending.result) if ending.result is not None else not_told("the data set", classify(ending)[1])
 
 
 def estimate_peaks(request: TrialRequest, on_progress: Progress | None = None) -> dict[int, int]:

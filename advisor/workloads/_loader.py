@@ -1,6 +1,5 @@
 """The DataLoader of a trial, and its batches without end."""
 
-import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -71,19 +70,3 @@ class Batches:
             del first  # else its memory would be held for the whole epoch
             yield from batches
             self.epochs += 1
-
-
-def repeats_samples(dataset: Any, num_workers: int) -> str | None:
-    """A warning if every worker seems to read all of a stream."""
-    if num_workers < 2 or not is_iterable(dataset):
-        return None
-    try:
-        source = inspect.getsource(type(dataset).__iter__)
-    except (OSError, TypeError):
-        return None
-    if "worker" in source or "site-packages" in (inspect.getsourcefile(type(dataset)) or ""):
-        return None
-    return (
-        f"{type(dataset).__name__}.__iter__ does not ask torch.utils.data.get_worker_info(): each of the "
-        f"{num_workers} workers may give every sample once more, and the rate counts them all"
-    )

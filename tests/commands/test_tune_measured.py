@@ -33,6 +33,7 @@ from advisor.tuning.batching import Declared, batching
 from advisor.tuning.progress import Ended, Said
 from advisor.tuning.record import Record, parse_record, record_text
 from advisor.tuning.session import Limits
+from advisor.tuning.sharing import Sharing
 from advisor.tuning.space import Resources
 from advisor.tuning.validity import Part
 
@@ -339,3 +340,17 @@ def test_conditions_lose_the_hosts_name_and_still_tell_folders_apart() -> None:
     assert str(one["data"]).startswith("/data/HOSTNAME (")
     assert one["data"] != other["data"]
     assert {**one, "data": None} == {**other, "data": None} == parts(data=None, cpus=4)
+
+
+def test_workers_that_repeat_each_other_are_not_in_the_baseline(tmp_path: Path) -> None:
+    described = replace(DESCRIBED, declared=Declared(batch_size=32, num_workers=8))
+    sharing = Sharing("repeats", "each worker gives every sample")
+    record, _ = measure(
+        described, ASKED, parts(), Resources(cpus=2.0), tmp_path, sleepy, io.StringIO(), sharing=sharing
+    )
+    assert {t.config.num_workers for t in record.trials} <= {0, 1}
+    assert record.baseline.num_workers == 1
+    assert any("the job's 8 workers would give each sample 8 times" in note for note in record.notes)
+    assert record.header() == f"{record.basis}; each worker gives every sample"
+    assert record.all_notes()[0] == "each worker gives every sample"
+    assert parse_record(record_text(record), "tuning.json") == record

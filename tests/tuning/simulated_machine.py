@@ -108,6 +108,7 @@ def search(
     start_method: str | None = None,
     amp: AutocastType | None = None,
     all_parts: bool = False,
+    repeats: bool = False,
     **limits: object,
 ) -> tuple[Result, Choice, Config]:
     """``all_parts``: of a job with an accelerator, and with samples that no trial reads."""
@@ -117,7 +118,7 @@ def search(
     room = resources or Resources(cpus=machine.cpus)
     job = Job(
         base, cut, room, accelerated=all_parts, has_unread=all_parts, trained=machine.step > 0,
-        start_method=start_method, amp=amp,
+        start_method=start_method, amp=amp, repeats=repeats,
     )  # fmt: skip
     with open_study(folder, "key", cut.choices) as study:
         listen = (events if events is not None else []).append
