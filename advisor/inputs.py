@@ -44,6 +44,6 @@ def printable(value: object) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def name_text(path: str) -> str:
-    """A file name as text that UTF-8 can hold: bytes that are none are written ``\\xff``."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+def name_text(name: str) -> str:
+    """The name of a file as text that UTF-8 can hold: what is none of it is written ``\\udcff``."""
+    return name.encode("utf-8", "backslashreplace").decode()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from advisor.commands._measured import Described
 from advisor.errors import InputError
-from advisor.inputs import printable
+from advisor.inputs import name_text, printable
 from advisor.model.trial import Config, Measurement
 from advisor.model.trial import Part as Piece
 from advisor.tuning.batching import Declared
@@ -129,11 +129,11 @@ def described(told: WorkloadDescription) -> Described:
         has_step=told.has_step,
     )
     return Described(
-        title=told.title,
+        title=name_text(told.title),
         declared=declared,
         accelerators=len(told.devices),
         parts={
-            "dataset": told.fingerprint,
+            "dataset": name_text(told.fingerprint),
             "code": told.code,
             "python": told.python_version,
             "torch": told.torch_version,

@@ -106,12 +106,16 @@ def test_a_workload_that_raises_is_reported_and_the_rest_is_written(
 ) -> None:
     out = tmp_path / "OUT"
     huge = ("--checkpoint-bytes", str(1 << 50))
-    assert run(["tune", "--workload", f"{workload}:raises", "--out", str(out), *huge, *SHORT]) == 0
+    data = tmp_path / os.fsdecode(b"no text \xff")
+    data.mkdir()
+    command = ["tune", "--workload", f"{workload}:raises", "--data", str(data), "--out", str(out), *huge, *SHORT]
+    assert run(command) == 0
     text = capsys.readouterr().out
     assert "user-error" in text
     assert "no such sample" in text
     assert "no DataLoader settings are written" in text
     assert (out / "facts.json").is_file()
+    assert json.loads((out / "tuning.json").read_text())["validity"]["data"].endswith("no text \\udcff")
     report = (out / "report.md").read_text()
     assert "storage/checkpoint-exceeds-memory" in report
     assert "- Chosen: nothing, as no configuration could be measured; no DataLoader settings are written." in report

@@ -2,12 +2,13 @@
 
 import io
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from advisor.commands._measured import Asked, Described, earlier, measure, validity
+from advisor.commands._measured import Asked, Described, basis, earlier, measure, validity
 from advisor.commands._workload import Wanted, describe, wanted
 from advisor.errors import SourceError
 from advisor.model.trial import Config, Measurement, Part
@@ -124,3 +125,12 @@ def test_a_budget_that_is_none_is_not_believed(tmp_path: Path, budget: object) -
     text = record_text(searched(tmp_path, 60.0)).replace('"budget_seconds": 60.0', f'"budget_seconds": {budget}')
     with pytest.raises(SourceError, match="budget_seconds"):
         parse_record(text, "tuning.json")
+
+
+def test_a_workload_whose_name_is_no_text_can_be_kept(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"no text \xff")
+    folder.mkdir()
+    (folder / "train.py").write_text("def factory(): return [1] * 100\n")
+    found = describe(job(folder))
+    record = replace(searched(tmp_path, 60.0), basis=basis(found, 1), validity=found.parts)
+    assert "no text \\\\udcff/train.py:factory" in record_text(record)
