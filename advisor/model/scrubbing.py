@@ -6,8 +6,8 @@ NCCL's variables) leaves out more on its own.
 * What stands behind ``/dev/disk/by-id/`` and its like, or behind ``UUID=`` and ``LABEL=``, hardware addresses, GUIDs
   and GIDs become ``...``: nothing is looked up by them.
 * Names by which facts find each other stay apart: ``enx001122aabbcc`` becomes ``enxMAC01``, ``ibx...`` with 16 digits
-  ``ibxGUID01``, ``luks-<UUID>`` ``luks-UUID01``, a name of multipath ``WWID01``. They are numbered in the order of what
-  they hide, over all facts: the same devices give the same text.
+  ``ibxGUID01``, ``luks-<UUID>`` ``luks-UUID01``, a name of multipath ``WWID01``, a container's ``ID01``. They are
+  numbered in the order of what they hide, over all facts: the same devices give the same text.
 * The host's name becomes ``HOSTNAME``, alone or as part of a longer name (``rhel_node17-root``); of a ``-`` in it
   device mapper's names have two and systemd's units ``\x2d``. What else that name may mean decides how far this goes:
 
@@ -27,18 +27,19 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 _HEX = "[0-9a-fA-F]"
-_KINDS = ("mac", "guid", "uuid", "wwid")
+_KINDS = ("mac", "guid", "uuid", "id", "wwid")
 _IN_NAMES = re.compile(
     rf"""
     (?<![0-9A-Za-z]) (?P<lead>[a-z]{{2,6}}x) (?: (?P<mac>{_HEX}{{12}}) | (?P<guid>{_HEX}{{16}}) ) (?![0-9A-Za-z])
-    | (?<![0-9A-Za-z]) (?P<uuid> {_HEX}{{8}}(?P<dash>[-_])(?:{_HEX}{{4}}(?P=dash)){{3}}{_HEX}{{12}} ) (?![0-9A-Za-z])
+    | (?:(?<![0-9A-Za-z])|(?<=pod)) (?P<uuid> {_HEX}{{8}}(?P<dash>[-_])(?:{_HEX}{{4}}(?P=dash)){{3}}{_HEX}{{12}} ) (?![0-9A-Za-z])
+    | (?<=[/-]) (?P<id> {_HEX}{{64}} ) (?![0-9A-Za-z])
     | (?: (?<![0-9A-Za-z]) (?=3\d*[a-f]) (?P<wwid> 3[0-9a-f]{{16}}(?:[0-9a-f]{{16}})? )
         | (?:(?<=\bnaa\.)|(?<=\beui\.)|(?<=\bwwn-0x)) (?P<told>{_HEX}{{16,32}}) ) (?![0-9A-Za-z])
     """,
     re.VERBOSE,
 )
 """systemd's names of network interfaces (``enx``, ``wlx`` ...) and those of RDMA devices (``ibx``, ``rocex``), UUIDs,
-and world-wide names as multipath and udev write them."""
+numbers of containers, and world-wide names as multipath and udev write them."""
 _ONE_DEVICE = re.compile(
     rf"""
     (?P<place> /dev/disk/by-(?:id|label|partlabel|uuid|partuuid)/ | (?<!\w)(?<!\w-)(?:PART)?(?:UUID|LABEL)=
@@ -51,7 +52,7 @@ _ONE_DEVICE = re.compile(
     re.VERBOSE,
 )
 _HIDDEN = re.compile(
-    r"\b[a-z]{2,6}x(?:MAC|GUID)\d\d|(?<![0-9A-Za-z])(?:UUID|WWID)\d\d\b|(?<![0-9A-Za-z])HOSTNAME(?![0-9A-Za-z])"
+    r"\b[a-z]{2,6}x(?:MAC|GUID)\d\d|(?<![0-9A-Za-z])(?:UUID|ID|WWID)\d\d\b|(?<![0-9A-Za-z])HOSTNAME(?![0-9A-Za-z])"
 )
 EVERYDAY = frozenset((
     "localhost", "localdomain", "local", "root", "user", "users", "home", "data", "mnt", "tmp", "var", "usr", "etc",

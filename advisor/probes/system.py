@@ -19,6 +19,7 @@ TIMEDATECTL = ("timedatectl", "show", "-p", "NTPSynchronized", "--value")
 """Whether the kernel holds its clock for kept in step (adjtimex(2)), whichever program does it."""
 OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
 TAINTED = "/proc/sys/kernel/tainted"
+_LONGEST_NAME = 253
 HOST_NAMES = ("/proc/sys/kernel/hostname", "/etc/hostname")
 """The name in force and the one that is set at boot; nobody misses a name that is not there."""
 SOURCES = "/sys/devices/system/clocksource/clocksource0"
@@ -121,7 +122,7 @@ def read(host: Host) -> System:
 
 
 def _name(host: Host, path: str) -> str | None:
-    return (quiet_text(host, path) or "").split("\n")[0].strip() or None
+    return (quiet_text(host, path) or "").split("\n")[0].strip()[:_LONGEST_NAME] or None
 
 
 def _synchronized(host: Host) -> bool | None:

@@ -4,6 +4,7 @@ import pytest
 
 from advisor.model.scrubbing import Known, Scrubber, may_be
 
+UUID = "0b7e1111-2222-3333-4444-555566667777"
 NODE1 = ("/sys/devices/system/node/node1", "NVIDIA H100 80GB HBM3")
 
 
@@ -30,6 +31,12 @@ def scrubbed(text: str, *names: str, machine: tuple[str, ...] = NODE1) -> str:
         ("rocex0011220300aabbcc", "rocexGUID01"),
         ("/dev/mapper/luks-0b7e1111-2222-3333-4444-555566667777", "/dev/mapper/luks-UUID01"),
         ("/dev/mapper/3600508b400105e210000900000490000", "/dev/mapper/WWID01"),
+        (
+            f"/kubepods-pod{UUID.replace('-', '_')}.slice/cri-{'9f' * 32}.scope",
+            "/kubepods-podUUID01.slice/cri-ID01.scope",
+        ),
+        (f"/docker/{'9f' * 32}", "/docker/ID01"),
+        (f"commit {'9f' * 20}, sha256 {'9f' * 32}", None),
         ("eui.0025385b71b0a2c4", "eui.WWID01"),
         ("36005084001052100000900000490000", "36005084001052100000900000490000"),
         ("0000:3b:00.0 10.0.0.0/8 12:30:45 xfs 1-3,5-7 0x0011220300aabbcc", None),
