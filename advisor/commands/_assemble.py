@@ -19,10 +19,13 @@ from advisor.planning.write import Output, Written, write_out
 from advisor.reports import json as json_report
 from advisor.reports import markdown
 from advisor.targets._base import load_targets
+from advisor.targets.launch import MODES
 from advisor.tuning.choice import Choice
 from advisor.tuning.record import TEXT_LIMIT_BYTES, Record, parse_record
 from advisor.tuning.settings import recorded_settings
 
+NUMA_BINDING = "numa_binding"
+"""In what a measurement rests on: how trials were bound, node or socket."""
 FACTS_FILE, REPORT_FILE, TUNING_FILE = "facts.json", "report.md", "tuning.json"
 
 _MUST_STAY_TRUE = ("host/", "job/")
@@ -54,11 +57,16 @@ def job_as_chosen(job: Job, record: Record | None) -> Job:
     if record is None or config is None or job.workers is not None:
         return job
     sizes = (t.measurement.batch_bytes for t in record.trials if t.config == config and t.measurement.batch_bytes)
-    chosen: dict[str, int | None] = {
+    chosen: dict[str, int | str | None] = {
         "workers": config.num_workers,
         "workers_measured": _compared_with_fewer(record.choice, config.num_workers),
         "prefetch_factor": config.prefetch_factor,
     }
+    bound = record.validity.get(NUMA_BINDING)
+    if (
+        isinstance(bound, str) and bound in MODES
+    ):  # else another number of workers could ask for another binding than was measured
+        chosen["numa_binding"] = bound
     if job.batch_bytes is None:
         chosen["batch_bytes"] = next(sizes, None)
     origins = {**job.origins, **dict.fromkeys(chosen, TUNING_FILE)}

@@ -3,34 +3,27 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from advisor.derived._rank_places import NODE, SOCKET, place_of
 from advisor.derived.budget import Budget
-from advisor.derived.topology import GpuPlace, Topology
+from advisor.derived.topology import Topology
 from advisor.model.setting import Setting
 from advisor.model.snapshot import Snapshot
 from advisor.probes.cpu import Cpu
 from advisor.probes.numa import Numa
-
-NODE, SOCKET = "node", "socket"
 
 
 @dataclass(frozen=True)
 class Binding:
     """The CPUs that a rank is bound to, and how many of this job's ranks they are shared by."""
 
+    mode: str
+    """``node`` or ``socket``: of its GPU."""
     cpus: tuple[int, ...]
     ranks: int
 
     def each(self) -> float:
         """CPUs of one rank."""
         return len(self.cpus) / self.ranks
-
-
-@dataclass(frozen=True)
-class _Place:
-    """What the first rank is bound to."""
-
-    nodes: frozenset[int]
-    cpus: frozenset[int]
 
 
 def binding(snapshot: Snapshot, settings: Iterable[Setting]) -> Binding | None:
@@ -44,33 +37,12 @@ def binding(snapshot: Snapshot, settings: Iterable[Setting]) -> Binding | None:
     if not asked or topology is None or not topology.gpus or budget is None or budget.usable is None:
         return None
     first, *others = topology.gpus
-    place_of = {NODE: _node, SOCKET: _socket}.get(str(asked[-1]))
-    place = place_of(first, snapshot) if place_of is not None else None
+    mode = str(asked[-1])
+    place = place_of(mode, first, snapshot.get(Numa), snapshot.get(Cpu)) if mode in (NODE, SOCKET) else None
     if place is None or any(other.numa_node is None for other in others):
         return None
     cpus = tuple(sorted(place.cpus & set(budget.usable)))
     if not cpus:
         return None
     ours = topology.gpus[: budget.ranks or 1]
-    return Binding(cpus, sum(other.numa_node in place.nodes for other in ours))
-
-
-def _node(first: GpuPlace, snapshot: Snapshot) -> _Place | None:
-    if first.numa_node is None:
-        return None
-    return _Place(frozenset({first.numa_node}), frozenset(first.cpus or ()))
-
-
-def _socket(first: GpuPlace, snapshot: Snapshot) -> _Place | None:
-    """The nodes whose first CPU is in the package of the first CPU of the GPU's node, as job/launch.sh finds them."""
-    numa, cpu = snapshot.get(Numa), snapshot.get(Cpu)
-    nodes = numa.nodes if numa is not None else None
-    if first.numa_node is None or nodes is None or cpu is None or any(node.cpus is None for node in nodes):
-        return None
-    packages = {one.number: one.package for one in cpu.cpus or ()}
-    of_node = {node.number: packages.get(min(node.cpus)) for node in nodes if node.cpus}
-    package = of_node.get(first.numa_node)
-    if package is None or None in of_node.values():
-        return None
-    together = frozenset(number for number, other in of_node.items() if other == package)
-    return _Place(together, frozenset(one for node in nodes if node.number in together for one in node.cpus or ()))
+    return Binding(mode, cpus, sum(other.numa_node in place.nodes for other in ours))

@@ -2,7 +2,7 @@
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -12,9 +12,12 @@ from advisor.derived.loader import PREFETCH_FACTOR
 from advisor.errors import InputError
 from advisor.inputs import printable
 from advisor.model.job import Job
+from advisor.model.setting import Setting
 from advisor.model.snapshot import Snapshot
 from advisor.probes.gpu import Gpu
+from advisor.targets.launch import KEY, MODES
 
+LAUNCH = "launch"
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
 
@@ -109,6 +112,12 @@ def job_told(
     told |= {"data_file_bytes": sizes.data_file_bytes, "checkpoint_bytes": sizes.checkpoint_bytes}
     told["prefetch_factor"] = sizes.prefetch_factor if workers else None
     return job.model_copy(update=told)
+
+
+def bound_as(job: Job, settings: Iterable[Setting]) -> Job:
+    """``job`` with the binding that ``settings`` ask job/launch.sh for, if they do."""
+    asked = [s.value for s in settings if (s.target, s.key) == (LAUNCH, KEY) and s.value in MODES]
+    return job.model_copy(update={"numa_binding": asked[-1]}) if asked else job
 
 
 def _one_for_each_gpu(snapshot: Snapshot) -> tuple[int, str]:

@@ -7,7 +7,7 @@ import click
 
 from advisor.commands._assemble import TUNING_FILE, asked_by, assemble, earlier_measurement, job_as_chosen
 from advisor.commands._given import given_options
-from advisor.commands._job import Sizes, job_options, job_told
+from advisor.commands._job import Sizes, bound_as, job_options, job_told
 from advisor.commands._rules import evaluated
 from advisor.commands._snapshot import derive, snapshot_from
 from advisor.commands._waivers import after_waivers, read_waivers, waivers_option
@@ -69,7 +69,7 @@ def command(
     snapshot, defects = snapshot_from(root, facts, given)
     measured = earlier_measurement(out)
     told = job_told(snapshot, ranks, data, checkpoints, workers, bound, sizes)
-    snapshot = derive(snapshot, job_as_chosen(told, measured.record))
+    snapshot = derive(snapshot, bound_as(job_as_chosen(told, measured.record), own))
     report = after_waivers(evaluated(snapshot, rules), accepted, rules)
     made = plan([*asked_by(report, snapshot), *measured.settings, *own], snapshot, targets)
     written = assemble(

@@ -15,13 +15,13 @@ import click
 
 from advisor.commands import _summary
 from advisor.commands._amp import amp_option, refuse_without_a_step
-from advisor.commands._assemble import asked_by, assemble, job_as_chosen
+from advisor.commands._assemble import NUMA_BINDING, asked_by, assemble, job_as_chosen
 from advisor.commands._binding import Binding, binding
 from advisor.commands._busy import refuse_foreign_gpu_work, wait_until_quiet
 from advisor.commands._cache import cache_folder
 from advisor.commands._given import given_options
 from advisor.commands._interrupt import stoppable
-from advisor.commands._job import Sizes, file_options, job_told
+from advisor.commands._job import LAUNCH, Sizes, bound_as, file_options, job_told
 from advisor.commands._measured import (
     TUNING_FILE,
     Asked,
@@ -178,14 +178,15 @@ def tune(options: Options) -> int:
         snapshot, defects = probe_host(host, sample=options.sample, given=options.given)
         if not options.allow_busy:
             refuse_foreign_gpu_work(snapshot)
-        snapshot = derive(snapshot, _job(snapshot, options, described))
+        snapshot = derive(snapshot, bound_as(_job(snapshot, options, described), own))
 
         def judge(snapshot: Snapshot) -> Report:
             return after_waivers(evaluated(snapshot, options.rules), accepted, options.rules)
 
         report = judge(snapshot)
         told = [f"probe {d.probe} failed: {d.error}" for d in defects] + list(report.defects)
-        bound = binding(snapshot, [*asked_by(report, snapshot), *own])
+        launching = [s for s in (*asked_by(report, snapshot), *own) if s.target == LAUNCH]
+        bound = binding(snapshot, plan(launching, snapshot, load_targets()).of(LAUNCH))
         job = replace(job, loading_seconds=described.loading_seconds)
         ready = Ready(snapshot, report, tuple(told), described, cache / "studies", judge, bound)
         return _measured_and_written(options, own, ready, job)
@@ -307,7 +308,7 @@ def _validity(options: Options, asked: Asked, ready: Ready) -> dict[str, Part]:
         "data_sample": data_sample(options.data) if options.data is not None else None,
         "step_time_seconds": options.step_time,
         "exhaustive": options.exhaustive,
-        **({"bound_cpus": ready.bound.each()} if ready.bound else {}),
+        **({"bound_cpus": ready.bound.each(), NUMA_BINDING: ready.bound.mode} if ready.bound else {}),
         **({"vram_bytes": options.vram} if options.vram is not None else {}),
         **({"amp": options.amp} if options.amp else {}),
     }

@@ -17,6 +17,7 @@ class Job(Facts):
             "prefetch_factor": "--prefetch-factor",
             "batch_bytes": "--batch-bytes",
             "bound": "--bound",
+            "numa_binding": "--set",
             "data_path": "--data",
             "output_path": "--checkpoints",
             "data_file_bytes": "--data-file-bytes",
@@ -32,6 +33,7 @@ class Job(Facts):
     batch_bytes: Annotated[int | None, "one batch of one rank, as its loader hands it over"] = None
     bound: bool | None = None
     """The launcher binds each rank to the NUMA node of its GPU."""
+    numa_binding: Annotated[str | None, "what job/launch.sh is told: by the operator, or as trials ran"] = None
     data_path: str | None = None
     """Absolute path of the data set on the host, links resolved."""
     output_path: str | None = None

@@ -71,6 +71,12 @@ class Gpu(Facts):
     ] = None
 
 
+def others_only(gpu: Gpu | None) -> bool:
+    """Whether there are GPUs and none is NVIDIA's: nvidia-smi cannot tell of them."""
+    gpus = (gpu.gpus if gpu is not None else None) or ()
+    return bool(gpus) and all(one.vendor != "nvidia" for one in gpus)
+
+
 COLLECTED = Collected(
     folders=(("/proc/driver/nvidia/gpus", ""), ("/proc/driver/nvidia/gpus/*", "information")),
     files=("/proc/driver/nvidia/version",),

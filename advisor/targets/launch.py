@@ -5,6 +5,7 @@ Which node is a rank's is found where the job runs, never written down. https://
 
 from advisor.model.setting import Scope, Setting, Value
 from advisor.model.snapshot import Snapshot
+from advisor.probes.gpu import Gpu, others_only
 from advisor.targets._base import Seen, SetBy
 from advisor.targets._values import named as named
 
@@ -43,8 +44,13 @@ def seen(snapshot: Snapshot, key: str) -> Seen:
 
 
 def cannot_take(snapshot: Snapshot, key: str, value: Value) -> str | None:
-    """``None``: where ranks cannot be bound the script starts them as they are."""
-    return None
+    """Why the script could bind nothing: it asks nvidia-smi where a rank's GPU is."""
+    if not others_only(snapshot.get(Gpu)):
+        return None
+    return (
+        "no GPU here is NVIDIA's, and job/launch.sh asks nvidia-smi where the GPU of a rank is: bind ranks where they "
+        "are started (srun --cpu-bind, mpirun --bind-to numa, torchrun --numa-binding)"
+    )
 
 
 def set_by(snapshot: Snapshot, key: str) -> tuple[SetBy, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from advisor.cli import run
-from advisor.commands._assemble import TUNING_FILE, job_as_chosen
+from advisor.commands._assemble import NUMA_BINDING, TUNING_FILE, job_as_chosen
 from advisor.model.job import Job
 from advisor.model.trial import Config, Measurement, Trial
 from advisor.tuning.choice import choose
@@ -52,6 +52,13 @@ def test_what_was_chosen_fills_what_was_not_told() -> None:
     assert (job.ranks, job.workers, job.prefetch_factor, job.batch_bytes) == (8, 4, 3, 1 << 30)
     assert (job.origins["workers"], job.origins["ranks"]) == (TUNING_FILE, "--ranks")
     assert (job.workers_measured, job.origins["workers_measured"]) == (True, TUNING_FILE)
+
+
+@pytest.mark.parametrize(("measured", "kept"), [("socket", "socket"), ("node", "node"), ("$(x)", None), (3, None)])
+def test_ranks_stay_bound_as_the_trials_were(measured: str | int, kept: str | None) -> None:
+    found = replace(record(), validity={NUMA_BINDING: measured})
+    assert job_as_chosen(Job(ranks=8), found).numa_binding == kept
+    assert job_as_chosen(Job(ranks=8, workers=2), found).numa_binding is None
 
 
 ONE, MANY = Config(num_workers=1, batch_size=32), Config(num_workers=24, batch_size=32)

@@ -4,6 +4,7 @@ import pytest
 
 from advisor.commands._binding import Binding, binding
 from advisor.commands._measured import resources
+from advisor.derived._rank_places import NODE, SOCKET
 from advisor.derived.budget import Budget
 from advisor.derived.topology import GpuPlace, Topology
 from advisor.model.facts import Facts
@@ -38,7 +39,7 @@ def _place(number: int, node: int | None) -> GpuPlace:
 
 def test_a_rank_gets_its_share_of_the_cpus_of_its_node() -> None:
     found = binding(host(), [ASKED])
-    assert found == Binding(tuple(range(8)), 2)
+    assert found == Binding(NODE, tuple(range(8)), 2)
     assert found is not None
     assert found.each() == 4.0
 
@@ -46,7 +47,7 @@ def test_a_rank_gets_its_share_of_the_cpus_of_its_node() -> None:
 def test_what_may_not_be_used_is_left_out_and_counted_after_binding() -> None:
     snapshot = host(usable=tuple(range(5, 16)))
     found = binding(snapshot, [ASKED])
-    assert found == Binding((5, 6, 7), 2)
+    assert found == Binding(NODE, (5, 6, 7), 2)
     assert resources(snapshot.get(Budget), found).cpus == 1.5
     assert resources(snapshot.get(Budget)).cpus == 4.0
 
@@ -72,19 +73,19 @@ def two_sockets(
 
 
 def test_on_sockets_a_rank_gets_its_share_of_all_nodes_of_the_socket() -> None:
-    assert binding(two_sockets(), [ON_SOCKETS]) == Binding(tuple(range(16)), 2)
-    assert binding(two_sockets(), [ASKED]) == Binding(tuple(range(8)), 1)
-    assert binding(two_sockets(), [ASKED, ON_SOCKETS]) == Binding(tuple(range(16)), 2)
+    assert binding(two_sockets(), [ON_SOCKETS]) == Binding(SOCKET, tuple(range(16)), 2)
+    assert binding(two_sockets(), [ASKED]) == Binding(NODE, tuple(range(8)), 1)
+    assert binding(two_sockets(), [ASKED, ON_SOCKETS]) == Binding(SOCKET, tuple(range(16)), 2)
 
 
 def test_the_socket_is_that_of_the_first_gpu_and_ranks_beyond_the_jobs_do_not_count() -> None:
-    assert binding(two_sockets(gpus=(3, 3, 2, 0)), [ON_SOCKETS]) == Binding(tuple(range(16, 32)), 3)
-    assert binding(two_sockets(gpus=(3, 3, 2, 0), ranks=2), [ON_SOCKETS]) == Binding(tuple(range(16, 32)), 2)
+    assert binding(two_sockets(gpus=(3, 3, 2, 0)), [ON_SOCKETS]) == Binding(SOCKET, tuple(range(16, 32)), 3)
+    assert binding(two_sockets(gpus=(3, 3, 2, 0), ranks=2), [ON_SOCKETS]) == Binding(SOCKET, tuple(range(16, 32)), 2)
 
 
 def test_a_node_without_cpus_belongs_to_no_socket() -> None:
     nodes = {**FOUR_NODES, 4: ()}
-    assert binding(two_sockets(nodes=nodes), [ON_SOCKETS]) == Binding(tuple(range(16)), 2)  # type: ignore[arg-type]
+    assert binding(two_sockets(nodes=nodes), [ON_SOCKETS]) == Binding(SOCKET, tuple(range(16)), 2)  # type: ignore[arg-type]
     assert binding(two_sockets(gpus=(4, 0), nodes=nodes), [ON_SOCKETS]) is None  # type: ignore[arg-type]
 
 
