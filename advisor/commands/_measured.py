@@ -176,7 +176,11 @@ def committed_parts(parts: Mapping[str, Part], scrubber: Scrubber) -> dict[str, 
     made: dict[str, Part] = {}
     for name, part in parts.items():
         shown = scrubber.text(part) if isinstance(part, str) else part
-        told = shown if shown == part else f"{shown} ({blake2b(str(part).encode(), digest_size=4).hexdigest()})"
+        told = (
+            shown
+            if shown == part
+            else f"{shown} ({blake2b(str(part).encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()})"
+        )
         made[name] = told
     return made
 

@@ -31,7 +31,8 @@ _KINDS = ("mac", "guid", "uuid", "id", "wwid")
 _IN_NAMES = re.compile(
     rf"""
     (?<![0-9A-Za-z]) (?P<lead>[a-z]{{2,6}}x) (?: (?P<mac>{_HEX}{{12}}) | (?P<guid>{_HEX}{{16}}) ) (?![0-9A-Za-z])
-    | (?:(?<![0-9A-Za-z])|(?<=pod)) (?P<uuid> {_HEX}{{8}}(?P<dash>[-_])(?:{_HEX}{{4}}(?P=dash)){{3}}{_HEX}{{12}} ) (?![0-9A-Za-z])
+    | (?: (?<![0-9A-Za-z]) | (?<=pod) )
+        (?P<uuid> {_HEX}{{8}}(?P<dash>[-_])(?:{_HEX}{{4}}(?P=dash)){{3}}{_HEX}{{12}} ) (?![0-9A-Za-z])
     | (?<=[/-]) (?P<id> {_HEX}{{64}} ) (?![0-9A-Za-z])
     | (?: (?<![0-9A-Za-z]) (?=3\d*[a-f]) (?P<wwid> 3[0-9a-f]{{16}}(?:[0-9a-f]{{16}})? )
         | (?:(?<=\bnaa\.)|(?<=\beui\.)|(?<=\bwwn-0x)) (?P<told>{_HEX}{{16,32}}) ) (?![0-9A-Za-z])

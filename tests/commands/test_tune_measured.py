@@ -336,7 +336,7 @@ def test_where_all_was_too_slow_a_longer_budget_is_advised(tmp_path: Path, budge
 
 def test_conditions_lose_the_hosts_name_and_still_tell_folders_apart() -> None:
     scrubber = Scrubber.of(Known(names=("node17",)))
-    one, other = (committed_parts(parts(data=f"/data/{name}", cpus=4), scrubber) for name in ("node17", "NODE17"))
+    one, other = (committed_parts(parts(data=f"/data/{name}", cpus=4), scrubber) for name in ("node17", "NODE17\udcff"))
     assert str(one["data"]).startswith("/data/HOSTNAME (")
     assert one["data"] != other["data"]
     assert {**one, "data": None} == {**other, "data": None} == parts(data=None, cpus=4)
