@@ -15,13 +15,14 @@ from advisor.derived.budget import Budget
 from advisor.errors import SourceError
 from advisor.inputs import printable, read_text
 from advisor.model.scrubbing import Scrubber
-from advisor.model.trial import AutocastType
+from advisor.model.trial import AutocastType, Measurement
 from advisor.tuning import launching, starting
 from advisor.tuning.autocast import autocast
 from advisor.tuning.batching import Batching, Declared, baseline, batching, without
 from advisor.tuning.choice import Choice, choose, round_of
 from advisor.tuning.cost import learn
 from advisor.tuning.drift import drift_note
+from advisor.tuning.measuring import MEASURING, WARMING_UP
 from advisor.tuning.progress import Said
 from advisor.tuning.record import SCHEMA_VERSION, TEXT_LIMIT_BYTES, Record, parse_record
 from advisor.tuning.search import RESUMED, Outcome, run_search
@@ -325,12 +326,18 @@ def _of_pinning(described: Described, choice: Choice) -> Iterator[str]:
 def _of_time(limits: Limits, outcome: Outcome, choice: Choice) -> Iterator[str]:
     """What helps where trials were too slow for their limit, and none was done."""
     had = limit_seconds(limits.budget_seconds)
-    slow = any(t.measurement.outcome == "timed-out" for t in outcome.trials)
+    slow = any(_had_slow_steps(t.measurement) for t in outcome.trials)
     if choice.config is None and slow and had < MOST_LIMIT_SECONDS:
         yield (
             f"a trial had {had:g} s, a fifth of the budget but {LEAST_LIMIT_SECONDS:g} s at least: with a longer "
             f"--budget it has up to {MOST_LIMIT_SECONDS:g} s, so that slow steps can be measured"
         )
+
+
+def _had_slow_steps(measured: Measurement) -> bool:
+    """Whether time ran out while steps followed each other, and not for one batch or for loading the workload."""
+    seen = (starting.CAME, f"last seen: {WARMING_UP}", f"last seen: {MEASURING}")
+    return measured.outcome == "timed-out" and any(words in measured.message for words in seen)
 
 
 def _of_autocast(job: Job, outcome: Outcome) -> str:

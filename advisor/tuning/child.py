@@ -28,7 +28,7 @@ from advisor.tuning.windows import cost_of_a_sample, wait_share
 from advisor.workloads._device import DeviceClock, has_gpu, memory_bytes, memory_notes, peak_bytes
 from advisor.workloads._estimate import estimated
 from advisor.workloads._kept import COPIED, KeptBatches
-from advisor.workloads._load import Loaded, load
+from advisor.workloads._load import Loaded, from_anywhere, load
 from advisor.workloads._loader import Batches, build_loader, is_iterable
 from advisor.workloads._sharing import sharing
 from advisor.workloads._step import in_autocast
@@ -126,13 +126,14 @@ def _do(request: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
             f"{sys.executable} cannot import torch ({error}): install it there, or give --python"
         ) from error
     tell({"progress": f"loading {request['workload']}"})
+    again = {**request, "workload": from_anywhere(request["workload"])}  # the factory may change the folder
     loaded = load(request["workload"], request["data"])
     if request["task"] == "describe":
         return _description(loaded)
     if request["task"] == "sharing":
         return sharing(loaded.workload)
     if request["task"] == "estimate":
-        return estimated(loaded.workload, request, tell)
+        return estimated(loaded.workload, again, tell)
     return _Trial(loaded.workload, request, ends, tell).run()
 
 

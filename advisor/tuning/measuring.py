@@ -25,6 +25,8 @@ LEAST_FOR_TAIL = 100
 """Steps of a window before its slowest hundredth is told."""
 LEAST_CUT_STEPS = 3
 """A window that time cut short still counts with so many steps, if it is the only one."""
+WARMING_UP, MEASURING = "warming up", "measuring window"
+"""What is told once batches come."""
 LONG_STEP_WINDOWS = 4.0
 """An optimizer step that takes so many windows is not waited for."""
 
@@ -137,7 +139,7 @@ class Loop:
         self.updates.settle(_least(plan), lambda steps: steps * self.longest > long)
         windows: list[Window] = []
         while len(windows) < plan.windows and self.clock() + self.longest < plan.ends:
-            self.told(f"measuring window {len(windows) + 1} of {plan.windows}")
+            self.told(f"{MEASURING} {len(windows) + 1} of {plan.windows}")
             window = self._window(plan, self._window_seconds(plan, plan.windows - len(windows)))
             least = 1 if self.updates.apart else plan.accumulation
             if window.whole or (not windows and window.steps >= max(LEAST_CUT_STEPS, least)):
@@ -154,7 +156,7 @@ class Loop:
         return min(plan.window_seconds, max(plan.ends - self.clock(), 0.0) / left)
 
     def _warm_up(self, plan: Plan, first: Any, figures: Figures) -> None:
-        self.told("warming up")
+        self.told(WARMING_UP)
         wanted = 2 * plan.backlog() + SETTLING_STEPS
         least = plan.backlog() + LEAST_SETTLING_STEPS
         began = now = self.clock()

@@ -42,6 +42,12 @@ def load(name: str, data: str | None) -> Loaded:
     raise WorkloadError(_unknown(name))
 
 
+def from_anywhere(name: str) -> str:
+    """``name`` as it can be loaded whatever the current folder is then."""
+    place, _, factory = name.rpartition(":")
+    return f"{Path(place).absolute()}:{factory}" if place.endswith(".py") else name
+
+
 def check_name(name: str) -> None:
     """Raises WorkloadError if ``name`` cannot be a workload, without importing anything of it."""
     if ":" not in name and name not in built_in():

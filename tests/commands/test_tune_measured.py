@@ -326,7 +326,7 @@ def test_control_characters_of_a_workload_do_not_reach_the_terminal(tmp_path: Pa
 @pytest.mark.parametrize(("budget", "told"), [(60.0, "30 s"), (300.0, "60 s"), (1500.0, None)])
 def test_where_all_was_too_slow_a_longer_budget_is_advised(tmp_path: Path, budget: float, told: str | None) -> None:
     def slow(config: Config, part: Piece = "loop", windows: int = 3) -> Measurement:
-        return Measurement("timed-out", message="not one window was measured")
+        return Measurement("timed-out", message="not done within 30 s (last seen: warming up)")
 
     asked = replace(ASKED, limits=Limits(budget_seconds=budget))
     record, _ = measure(DESCRIBED, asked, parts(), Resources(cpus=2.0), tmp_path, slow, io.StringIO())
@@ -354,3 +354,21 @@ def test_workers_that_repeat_each_other_are_not_in_the_baseline(tmp_path: Path) 
     assert record.header() == f"{record.basis}; each worker gives every sample"
     assert record.all_notes()[0] == "each worker gives every sample"
     assert parse_record(record_text(record), "tuning.json") == record
+
+
+@pytest.mark.parametrize(
+    ("message", "advised"),
+    [
+        ("not one window was measured within 30 s: the first batch came after 9.0 s, and 3 steps followed", True),
+        ("not done within 30 s (last seen: measuring window 1 of 3)", True),
+        ("not done within 30 s (last seen: loading train.py:factory)", False),
+        ("not done within 30 s (last seen: loading the first batch)", False),
+        ("DataLoader timed out after 25.7 seconds: a worker gave no batch", False),
+    ],
+)
+def test_a_longer_budget_is_advised_only_where_steps_were_slow(tmp_path: Path, message: str, advised: bool) -> None:
+    def ended(config: Config, part: Piece = "loop", windows: int = 3) -> Measurement:
+        return Measurement("timed-out", message=message)
+
+    record, _ = measure(DESCRIBED, ASKED, parts(), Resources(cpus=2.0), tmp_path, ended, io.StringIO())
+    assert any("with a longer --budget" in note for note in record.notes) == advised

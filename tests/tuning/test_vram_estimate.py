@@ -117,3 +117,11 @@ def _has_gpu() -> bool:
     import torch
 
     return torch.cuda.is_available()
+
+
+def test_a_factory_that_changes_the_folder_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"import os, sys\nsys.path.insert(0, {str(CASES.parent)!r})\nfrom trained_workloads import one_by_one\n"
+    (tmp_path / "moves.py").write_text(f"{text}\ndef factory():\n    os.chdir('/')\n    return one_by_one()\n")
+    monkeypatch.chdir(tmp_path)
+    request = TrialRequest(Config(batch_size=4), "moves.py:factory", sizes=(4,), seconds=120.0)
+    assert set(estimate_peaks(request)) == {4}
