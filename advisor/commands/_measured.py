@@ -342,7 +342,7 @@ def _had_slow_steps(measured: Measurement) -> bool:
 
 def _of_autocast(job: Job, outcome: Outcome) -> str:
     """What the step alone said of the autocast that was asked for; nothing if none was."""
-    found = autocast(outcome.parts, job.amp, job.batching.today)
+    found = autocast(outcome.parts, job.amp, job.baseline.batch_size)
     if found.amp is None or not any(trial.config.amp for trial in outcome.trials):
         return found.says
     return f"{found.says}; loops were measured with it, and the baseline without"

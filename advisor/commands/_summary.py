@@ -28,7 +28,7 @@ def text(record: Record, report: Report | None, files: Files | None, diagnosis: 
     """The summary for a reader, one subject a line; of a ``diagnosis`` nothing was chosen."""
     rows = [
         ("Measured", record.basis),
-        ("Batch", f"global batch {record.global_batch} ({record.global_batch_origin}), ranks {record.ranks}"),
+        ("Batch", f"{_batch(record)}, ranks {record.ranks}"),
         ("Headroom", record.headroom),
         ("Baseline", _baseline(record)),
         *([] if diagnosis else _chosen(record)),
@@ -39,6 +39,12 @@ def text(record: Record, report: Report | None, files: Files | None, diagnosis: 
         *_review(report, files),
     ]
     return "".join(f"{name:<9} {printable(line)}\n" for name, line in rows)
+
+
+def _batch(record: Record) -> str:
+    if record.global_batch is None:
+        return record.global_batch_origin
+    return f"global batch {record.global_batch} ({record.global_batch_origin})"
 
 
 def _baseline(record: Record) -> str:

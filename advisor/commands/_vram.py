@@ -11,7 +11,7 @@ from advisor.commands._options import Size
 from advisor.commands._workload import Wanted
 from advisor.errors import WorkloadError
 from advisor.model.trial import Config
-from advisor.tuning.batching import batching
+from advisor.tuning.batching import BY_ITSELF, batching
 from advisor.tuning.trial import TrialRequest, estimate_peaks
 from advisor.tuning.vram import ASSUMED_CONTEXT_BYTES, Vram, estimated_vram, limit_bytes, unknown_vram
 
@@ -51,6 +51,8 @@ def estimate(
     if told is None or described.accelerators or asked.limits.diagnose_only:
         return None
     limit = limit_bytes(told, ASSUMED_CONTEXT_BYTES)
+    if described.declared.batched:
+        return unknown_vram(limit, BY_ITSELF)
     if not described.declared.has_step:
         return unknown_vram(limit, "the workload has no step")
     cut = batching(described.declared, asked.ranks, asked.global_batch)

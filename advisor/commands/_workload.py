@@ -127,6 +127,7 @@ def described(told: WorkloadDescription) -> Described:
         pin_memory=told.pin_memory,
         persistent_workers=told.persistent_workers,
         has_step=told.has_step,
+        batched=told.batched,
     )
     return Described(
         title=name_text(told.title),

@@ -13,6 +13,8 @@ Rank = Literal["operator", "measured", "rule", "assumed"]
 RANKS: tuple[Rank, ...] = ("operator", "measured", "rule", "assumed")
 """``assumed``: nobody told it, and something had to be taken."""
 Value = int | float | bool | str | tuple[int, ...]
+NONE = "None"
+"""The text of a value that is Python's ``None``, which as a value says that there is none."""
 
 
 @dataclass(frozen=True)

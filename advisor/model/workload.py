@@ -32,3 +32,7 @@ class Workload:
     worker_init_fn: Callable[[int], None] | None = None
     optimizer_step: Callable[[], Any] | None = None
     """Called after the last micro-batch of a global batch."""
+    batched: bool = False
+    """Whether the data set gives whole batches by itself, as ``WebDataset(...).batched(16)`` does, and the loader is
+    ``DataLoader(dataset, batch_size=None)``. Workers and prefetching alone are searched then; the samples of a batch
+    are counted by the first extent of its first tensor. Excludes ``batch_size`` and ``global_batch``."""

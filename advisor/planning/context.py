@@ -90,10 +90,12 @@ def _loader(plan: Plan, basis: str) -> dict[str, Any]:
     """What was chosen for the loader; ``kwargs`` are those that DataLoader accepts together."""
     chosen: dict[str, Value] = {s.key: s.value for s in plan.of("dataloader")}
     assumed = [s.key for s in plan.of("dataloader") if s.reason.rank == "assumed"]
+    arguments = accepted(chosen)
+    updates = {"accumulation": chosen["accumulation"]} if "accumulation" in chosen else {}
     return {
         "basis": basis,
         "chosen": chosen,
-        "document": {"basis": basis, **chosen, **({"assumed": assumed} if assumed else {})},
-        "kwargs": accepted(chosen),
+        "document": {"basis": basis, **updates, **arguments, **({"assumed": assumed} if assumed else {})},
+        "kwargs": arguments,
         "reasons": [line for s in plan.of("dataloader") for line in (f"{s.key}:", *comments(s))],
     }

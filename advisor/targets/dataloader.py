@@ -6,7 +6,7 @@ https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader
 
 from collections.abc import Mapping
 
-from advisor.model.setting import Scope, Setting, Value
+from advisor.model.setting import NONE, Scope, Setting, Value
 from advisor.model.snapshot import Snapshot
 from advisor.targets._base import Seen, SetBy
 from advisor.targets._values import named as named
@@ -25,6 +25,8 @@ _NEED_WORKERS = ("prefetch_factor", "persistent_workers", "multiprocessing_conte
 
 def wrong(key: str, value: Value) -> str | None:
     """What DataLoader would not accept."""
+    if key == "batch_size" and value == NONE:
+        return None  # the data set gives whole batches by itself
     if key in _AT_LEAST:
         least = _AT_LEAST[key]
         fine = isinstance(value, int) and not isinstance(value, bool) and value >= least
@@ -43,13 +45,15 @@ def text(key: str, value: Value) -> str:
 
 def line(setting: Setting, snapshot: Snapshot) -> str:
     """``name=value``, as an argument of Python."""
-    return f"{setting.key}={setting.value!r}"
+    return f"{setting.key}={text(setting.key, setting.value) if setting.key == 'batch_size' else repr(setting.value)}"
 
 
 def parsed(key: str, words: str) -> Value:
     """The value that an operator's text means: a number, a switch (``true``, ``false``) or the text."""
     if key in _AT_LEAST and words.isascii() and words.isdigit() and not unprintable(words):
         return int(words)
+    if key == "batch_size" and words.lower() == "none":
+        return NONE
     return {"true": True, "false": False}.get(words.lower(), words) if key in _SWITCHES else words
 
 
@@ -78,10 +82,12 @@ def raised(key: str, seen: str, value: Value) -> Value:
     return raised_numbers(seen, text(key, value))
 
 
-def accepted(chosen: Mapping[str, Value]) -> dict[str, Value]:
+def accepted(chosen: Mapping[str, Value]) -> dict[str, Value | None]:
     """Those of ``chosen`` that DataLoader accepts together: ``accumulation`` is the training loop's."""
     workers = chosen.get("num_workers", 0)
-    loader = {key: value for key, value in chosen.items() if key != "accumulation"}
+    loader: dict[str, Value | None] = {key: value for key, value in chosen.items() if key != "accumulation"}
+    if loader.get("batch_size") == NONE:
+        loader["batch_size"] = None
     if not workers:
         loader = {key: value for key, value in loader.items() if key not in _NEED_WORKERS}
     return dict(sorted(loader.items()))

@@ -22,7 +22,7 @@ class Autocast:
     says: str = ""
 
 
-def autocast(parts: Sequence[Trial], asked: AutocastType | None, batch: int) -> Autocast:
+def autocast(parts: Sequence[Trial], asked: AutocastType | None, batch: int | None) -> Autocast:
     """The verdict on the type ``asked`` for, by the step alone on micro-batches of today's size, ``batch``."""
     if asked is None:
         return Autocast()

@@ -9,6 +9,7 @@ from advisor.model.trial import Config
 ASSUMED_BATCH = 64
 """Micro-batch of each rank where neither the operator nor the workload tells a batch; said wherever it is written."""
 ASSUMED = "assumed, as neither the workload nor --global-batch tells a batch"
+BY_ITSELF = "the data set gives whole batches by itself"
 TELL_IT = "tell it by --global-batch N, or by batch_size of advisor.Workload"
 PYTORCH_PREFETCH = 2
 """DataLoader's default once there are workers."""
@@ -28,17 +29,24 @@ class Declared:
     pin_memory: bool | None = None
     persistent_workers: bool | None = None
     has_step: bool = False
+    batched: bool = False
+    """Whether the data set gives whole batches by itself."""
 
     def told(self) -> tuple[str, ...]:
         """Names of what it tells of the loader and the batch."""
-        return tuple(one.name for one in fields(self) if one.default is None and getattr(self, one.name) is not None)
+        told = (one.name for one in fields(self) if one.default is None and getattr(self, one.name) is not None)
+        return (*told, "batched") if self.batched else tuple(told)
 
 
 @dataclass(frozen=True)
 class Batching:
-    """``batch_size x accumulation x ranks = global_batch`` for every choice."""
+    """``batch_size x accumulation x ranks = global_batch`` for every choice.
 
-    global_batch: int
+    Of a data set that gives whole batches by itself, one such batch is the unit: ``choices`` holds 1 alone.
+    """
+
+    global_batch: int | None
+    """``None``: the data set gives whole batches by itself."""
     ranks: int
     choices: tuple[int, ...]
     """Micro-batches per rank, ascending; one: the micro-batch is not searched."""
@@ -50,10 +58,18 @@ class Batching:
     """What the reader must know of it."""
     assumed: bool = False
     """Whether nobody told a batch."""
+    batches_per_step: int = 1
+    """Of a data set that gives whole batches by itself: the accumulation."""
 
     def accumulation(self, batch_size: int) -> int:
         """Micro-batches of each rank per optimizer step."""
+        if self.global_batch is None:
+            return self.batches_per_step
         return self.global_batch // self.ranks // batch_size
+
+    def batch_size(self, batch: int) -> int | None:
+        """What DataLoader is given for a micro-batch of the choices."""
+        return None if self.global_batch is None else batch
 
 
 def batching(declared: Declared, ranks: int, asked: int | None) -> Batching:
@@ -61,6 +77,13 @@ def batching(declared: Declared, ranks: int, asked: int | None) -> Batching:
 
     Where nobody tells a batch there is none to hold fixed: the micro-batch is assumed, and not searched.
     """
+    if declared.batched:
+        if asked is not None:
+            raise InputError(
+                f"--global-batch {asked}: the workload's data set gives whole batches by itself (batched=True), so "
+                "there is none to cut; leave --global-batch out"
+            )
+        return Batching(None, ranks, (1,), 1, BY_ITSELF, batches_per_step=declared.accumulation or 1)
     total, origin = _global_batch(declared, ranks, asked)
     if total is None:
         total = ASSUMED_BATCH * (declared.accumulation or 1) * ranks
@@ -85,7 +108,7 @@ def baseline(declared: Declared, cut: Batching) -> Config:
     return Config(
         num_workers=workers,
         prefetch_factor=(declared.prefetch_factor or PYTORCH_PREFETCH) if workers else None,
-        batch_size=cut.today,
+        batch_size=cut.batch_size(cut.today),
         accumulation=cut.accumulation(cut.today),
         pin_memory=bool(declared.pin_memory),
         persistent_workers=workers > 0 and bool(declared.persistent_workers),
@@ -97,7 +120,7 @@ def candidate(workers: int, prefetch: int | None, batch: int, cut: Batching, pin
     return Config(
         num_workers=workers,
         prefetch_factor=(prefetch or PYTORCH_PREFETCH) if workers else None,
-        batch_size=batch,
+        batch_size=cut.batch_size(batch),
         accumulation=cut.accumulation(batch),
         pin_memory=pin_memory,
         persistent_workers=workers > 0,

@@ -151,7 +151,7 @@ def _description(loaded: Loaded) -> dict[str, Any]:
         "sample_count": sample_count(workload.dataset),
         "fingerprint": loaded.fingerprint,
         "code": loaded.code,
-        **{name: getattr(workload, name) for name in (*declared, "persistent_workers")},
+        **{name: getattr(workload, name) for name in (*declared, "persistent_workers", "batched")},
         "start_method": _start_method(),
         "python_version": ".".join(map(str, sys.version_info[:3])),
         "torch_version": str(torch.__version__),

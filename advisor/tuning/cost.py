@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 
-from advisor.model.trial import AutocastType, Measurement, Trial
+from advisor.model.trial import AutocastType, Config, Measurement, Trial
 from advisor.tuning.vram import Peaks, learn_peaks
 
 FORKED_WORKER_BYTES = 32 * 1024 * 1024
@@ -40,10 +40,16 @@ class Cost:
     """CPU time of a worker for each batch beside its samples."""
     alone_seconds: float | None = None
     """Time of a sample without workers, computing and waiting; ``None``: no trial without workers has told."""
+    samples_per_batch: int | None = None
+    """In batches that the data set makes by itself; ``None``: the loader makes them, or no trial has told."""
     worker_bytes: int = FORKED_WORKER_BYTES
     tensors_per_batch: int = TENSORS_PER_BATCH
     peaks: Peaks = field(default_factory=Peaks)
     """Of the accelerator's memory, by micro-batch."""
+
+    def batch_of(self, config: Config) -> int:
+        """Samples in a micro-batch of ``config``."""
+        return config.batch_size or self.samples_per_batch or 1
 
     def step_seconds(self, batch: int) -> float:
         """Time of a training step on a batch of so many samples that is there already; 0 if there is no training."""
@@ -63,6 +69,8 @@ def learn(trials: Sequence[Trial], amp: AutocastType | None = None) -> Cost:
     costs is the same with both.
     """
     good = sorted((t for t in trials if t.measurement.outcome == "ok"), key=lambda t: _trust(t))
+    made = _samples_per_batch(good)
+    good = [t if t.config.batch_size or made is None else _of_batches(t, made) for t in good]
     fixed, per_sample = _step_line([t for t in good if t.config.amp == amp])
     with_workers, alone = [t for t in good if t.config.num_workers], [t for t in good if not t.config.num_workers]
     cpu, handing_over = _with_and_without(with_workers, alone)
@@ -71,6 +79,7 @@ def learn(trials: Sequence[Trial], amp: AutocastType | None = None) -> Cost:
         cpu_seconds=cpu,
         blocked_seconds=_first(good, "blocked_seconds_per_sample"),
         batch_bytes_per_sample=_bytes_per_sample(good),
+        samples_per_batch=made,
         step_seconds_per_sample=per_sample,
         fixed_step_seconds=fixed,
         loop_seconds_per_sample=loop_per_sample,
@@ -80,6 +89,20 @@ def learn(trials: Sequence[Trial], amp: AutocastType | None = None) -> Cost:
         tensors_per_batch=int(_first(good, "tensors_per_batch") or TENSORS_PER_BATCH),
         peaks=learn_peaks([t for t in trials if t.config.amp == amp]),
     )
+
+
+def _samples_per_batch(good: Sequence[Trial]) -> int | None:
+    """Of a data set that makes batches by itself, as the trial that is trusted most counted them."""
+    for trial in good:
+        samples, steps = (_first([trial], note) for note in ("samples", "steps"))
+        if trial.config.batch_size is None and samples and steps:
+            return max(round(samples / steps), 1)
+    return None
+
+
+def _of_batches(trial: Trial, size: int) -> Trial:
+    """``trial`` as if its loader had made the batches."""
+    return replace(trial, config=replace(trial.config, batch_size=size))
 
 
 def rate(measurement: Measurement) -> float | None:

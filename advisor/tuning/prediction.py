@@ -23,7 +23,7 @@ def predicted(config: Config, cost: Cost, cpus: float) -> float | None:
     """Samples per second of one rank, ``None`` while the cost of a sample is not known."""
     if cost.cpu_seconds is None or cost.blocked_seconds is None:
         return None
-    batch = config.batch_size or 1
+    batch = cost.batch_of(config)
     train = cost.step_seconds(batch)
     sample = cost.cpu_seconds + cost.blocked_seconds
     if config.num_workers == 0:

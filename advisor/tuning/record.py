@@ -37,7 +37,8 @@ class Record:
     validity: Mapping[str, Part]
     basis: str
     """What the numbers rest on, one line."""
-    global_batch: int
+    global_batch: int | None
+    """``None``: the data set gives whole batches by itself."""
     global_batch_origin: str
     ranks: int
     baseline: Config
@@ -63,7 +64,7 @@ class Record:
 
     def batch_assumed(self) -> bool:
         """Whether nobody told a batch."""
-        return self.told is not None and not {"batch_size", "global_batch"} & set(self.told)
+        return self.told is not None and not {"batch_size", "global_batch", "batched"} & set(self.told)
 
     def told_of_pinning(self) -> bool | None:
         """Whether ``pin_memory`` was told, where it had no effect; ``None``: it had one, or that is not known."""

@@ -133,7 +133,7 @@ class Session:
     def autocast(self) -> Autocast:
         """Whether points are to be measured with their step in autocast, after what the step alone says."""
         if self._autocast is None:
-            self._autocast = autocast(self.parts, self.job.amp, self.job.batching.today)
+            self._autocast = autocast(self.parts, self.job.amp, self.job.baseline.batch_size)
         return self._autocast
 
     def space(self) -> Space:

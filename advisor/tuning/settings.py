@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from advisor.model.setting import Reason, Setting, Value
+from advisor.model.setting import NONE, Reason, Setting, Value
 from advisor.model.trial import Config
-from advisor.tuning.batching import TELL_IT
+from advisor.tuning.batching import BY_ITSELF, TELL_IT
 from advisor.tuning.choice import Choice, ratio_text
 from advisor.tuning.record import Record
 
@@ -21,6 +21,8 @@ def recorded_settings(record: Record) -> tuple[Setting, ...]:
     if record.batch_assumed():
         said = Reason("assumed", "assumed", f"nobody told it: neither the workload nor --global-batch; {TELL_IT}")
         reasons |= {"batch_size": said, "accumulation": said}
+    if record.told is not None and "batched" in record.told:
+        reasons |= {"batch_size": _measured(f"as the workload tells: {BY_ITSELF}", record.basis)}
     told = record.told_of_pinning()
     if told is not None:
         reasons |= {"pin_memory": _measured(f"as the workload tells; {NOT_PINNED}", record.basis)}
@@ -69,8 +71,7 @@ def described(config: Config) -> str:
     parts = [f"num_workers {config.num_workers}"]
     if config.prefetch_factor is not None:
         parts.append(f"prefetch_factor {config.prefetch_factor}")
-    if config.batch_size is not None:
-        parts.append(f"batch_size {config.batch_size}")
+    parts.append(f"batch_size {config.batch_size}")
     if config.accumulation > 1:
         parts.append(f"accumulation {config.accumulation}")
     if config.multiprocessing_context is not None:
@@ -86,7 +87,7 @@ def _arguments(config: Config) -> Mapping[str, Value]:
     arguments: dict[str, Value | None] = {
         "num_workers": config.num_workers,
         "prefetch_factor": config.prefetch_factor,
-        "batch_size": config.batch_size,
+        "batch_size": NONE if config.batch_size is None else config.batch_size,
         "accumulation": config.accumulation,
         "pin_memory": config.pin_memory,
         "persistent_workers": config.persistent_workers if config.num_workers else None,

@@ -57,7 +57,7 @@ def space(resources: Resources, cost: Cost, batch_sizes: Sequence[int], bounds: 
         (
             Parameter("num_workers", tuple(range(workers + 1)), why),
             Parameter("prefetch_factor", PREFETCH_FACTORS if workers else (), "batches each worker keeps ready"),
-            Parameter("batch_size", tuple(sorted(batch_sizes)), _batch_reason(batch_sizes)),
+            Parameter("batch_size", tuple(sorted(batch_sizes)), _batch_reason(batch_sizes, cost)),
         )
     )
 
@@ -67,7 +67,8 @@ def worker_bound(resources: Resources, cost: Cost, batch_size: int) -> Bound:
     cpus = resources.cpus if resources.cpus is not None else 1.0
     whole = max(1, math.floor(cpus))
     bounds = [_cpu_bound(cpus, whole, cost)]
-    one, two = (_needs(Config(workers, PREFETCH_FACTORS[0], batch_size), cost) for workers in (1, 2))
+    size = batch_size if cost.samples_per_batch is None else None
+    one, two = (_needs(Config(workers, PREFETCH_FACTORS[0], size), cost) for workers in (1, 2))
     for name, limit in _limits(resources).items():
         each = two[name] - one[name]
         if each > 0:  # else it is no matter of workers
@@ -94,7 +95,9 @@ def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1000:.3g} ms"
 
 
-def _batch_reason(batch_sizes: Sequence[int]) -> str:
+def _batch_reason(batch_sizes: Sequence[int], cost: Cost) -> str:
+    if cost.samples_per_batch is not None:
+        return "batches: the data set makes them by itself"
     if len(batch_sizes) == 1:
         return "fixed: the batch is not cut"
     return "divisors of the global batch per rank"
@@ -118,7 +121,7 @@ def _limits(resources: Resources) -> dict[str, float]:
 
 
 def _needs(config: Config, cost: Cost) -> dict[str, float]:
-    batch_bytes = (cost.batch_bytes_per_sample or 0) * (config.batch_size or 1)
+    batch_bytes = (cost.batch_bytes_per_sample or 0) * cost.batch_of(config)
     batches = in_flight(config) + HELD_BATCHES
     shared = batches * batch_bytes if config.num_workers else 0.0
     files = FILES_PER_WORKER * config.num_workers + batches * cost.tensors_per_batch + FILES_OF_THE_PROCESS

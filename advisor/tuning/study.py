@@ -83,10 +83,9 @@ class Study:
 
     def begin(self, config: Config, origin: str) -> int:
         """The number of a new trial of ``config``, put first in the queue."""
-        assert config.batch_size is not None
         # A resumed comparison may hold a micro-batch that is no longer among those to try: as with prefetch factors,
         # Optuna is told the nearest and the record keeps the truth.
-        size = config.batch_size
+        size = config.batch_size or self._batch_sizes[0]
         batch = min(range(len(self._batch_sizes)), key=lambda index: abs(self._batch_sizes[index] - size))
         params: dict[str, int] = {"num_workers": config.num_workers, "batch_size_index": batch}
         if config.num_workers:

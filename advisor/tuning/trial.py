@@ -119,6 +119,8 @@ class WorkloadDescription:
     """All memory of the accelerator..."""
     device_free_bytes: int | None = None
     """...and what of it is free once a process has its context there."""
+    batched: bool = False
+    """Whether the data set gives whole batches by itself."""
 
 
 def limit_seconds(budget_seconds: float) -> float:

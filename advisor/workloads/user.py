@@ -107,6 +107,13 @@ def _check_numbers(workload: Workload, name: str) -> None:
         value = getattr(workload, field)
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
             raise WorkloadError(f"{field} of {name} must be a whole number of at least {least} but is {value!r}")
+    if not isinstance(workload.batched, bool):
+        raise WorkloadError(f"batched of {name} must be True or False but is {workload.batched!r}")
+    for field in ("batch_size", "global_batch") if workload.batched else ():
+        if getattr(workload, field) is not None:
+            raise WorkloadError(
+                f"{field} of {name} says what batched=True leaves to the data set: leave one of them out"
+            )
     for field in ("collate_fn", "step", "worker_init_fn", "optimizer_step"):
         value = getattr(workload, field)
         if value is not None and not callable(value):

@@ -28,7 +28,7 @@ HOST = Snapshot(Source(kind="live"), {}, {})
 def waiting(config: Config, part: Piece = "loop", windows: int = 3) -> Measurement:
     """Two milliseconds of waiting a sample, hardly any CPU time."""
     rate = max(config.num_workers, 1) * 490.0
-    notes = {"cpu_seconds_per_sample": 30e-6, "blocked_seconds_per_sample": 2e-3}
+    notes = {"cpu_seconds_per_sample": 30e-6, "blocked_seconds_per_sample": 2e-3, "samples": 320, "steps": 20}
     return Measurement("ok", samples_per_second=(rate, rate * 1.001, rate * 0.999), notes=notes)
 
 

@@ -154,6 +154,10 @@ class Batched(Samples):
         return {"x": torch.zeros(5, 3), "nested": [torch.zeros(5), ("text", torch.zeros(5))]}
 
 
+def batched():
+    return Workload(Batched(), batched=True, accumulation=2)
+
+
 class Training:
     def __init__(self):
         self.steps = 0

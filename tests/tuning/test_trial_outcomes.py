@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from advisor.commands._workload import described
 from advisor.errors import WorkloadError
 from advisor.model.trial import Config
 from advisor.tuning.trial import TrialRequest, describe_workload
@@ -108,6 +109,12 @@ def test_a_step_that_changes_its_batch_gets_copies_of_those_that_are_kept(case: 
     alone = trial(case, part="cached")
     assert (alone.outcome, alone.message) == ("ok", "")
     assert "time of copying is in the figure" in str(alone.notes["batches"])
+
+
+def test_a_data_set_that_gives_batches_by_itself_is_told_as_such() -> None:
+    found = described(describe_workload(request_of("batched"))).declared
+    assert (found.batched, found.batch_size, found.accumulation) == (True, None, 2)
+    assert not described(describe_workload(request_of("Batched"))).declared.batched  # nobody said so
 
 
 def test_batches_of_the_data_set_itself_are_counted_by_their_samples() -> None:

@@ -157,3 +157,22 @@ def test_memory_that_runs_out_is_not_taken_for_a_fault_of_the_factory(tmp_path: 
     path = write(tmp_path, "def factory(): raise MemoryError()")
     with pytest.raises(MemoryError):
         load(f"{path}:factory", None)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("batch_size=2", "batch_size of .* says what batched=True leaves to the data set"),
+        ("global_batch=2", "global_batch of .* says what batched=True leaves to the data set"),
+    ],
+)
+def test_a_data_set_that_gives_whole_batches_has_no_batch_size_beside(tmp_path: Path, more: str, said: str) -> None:
+    path = write(tmp_path, f"def factory(): return Workload(Data(), batched=True, {more})")
+    with pytest.raises(WorkloadError, match=said):
+        load(f"{path}:factory", None)
+
+
+def test_whether_batches_are_whole_is_true_or_false(tmp_path: Path) -> None:
+    path = write(tmp_path, "def factory(): return Workload(Data(), batched=16)")
+    with pytest.raises(WorkloadError, match=r"batched of .* must be True or False but is 16"):
+        load(f"{path}:factory", None)
