@@ -17,7 +17,10 @@ from advisor.inputs import printable
 
 _COMMANDS = Path(__file__).resolve().parent / "commands"
 _STREAM_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""What a standard stream answers that can take no more; errors of files carry the file's name."""
+"""What a standard stream answers that can take no more; so does a file, and not always with its name."""
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+_WRITERS = ("click", "rich", __name__, "advisor.commands._progress")
+"""Modules that write to standard streams."""
 
 
 class Verbs(click.Group):
@@ -78,9 +81,11 @@ def run(arguments: list[str]) -> int:
     except (BrokenPipeError, SystemExit):  # click makes of most broken pipes an exit with 1, which means findings here
         return _reader_gone()
     except OSError as error:
-        if error.errno not in _STREAM_FULL or error.filename is not None:
-            raise
-        return _unwritable(error)
+        if error.errno in _STREAM_FULL and _is_of_a_stream(error):
+            return _unwritable(error)
+        if error.errno in _DISK_FULL:
+            return _no_room(error)
+        raise
 
 
 def _tell(message: str) -> None:
@@ -98,6 +103,20 @@ def _reader_gone() -> int:
     """The status of a process whose reader (``| head``) has gone; keeps Python quiet about the unwritten rest."""
     _drop_unwritten()
     return 128 + signal.SIGPIPE
+
+
+def _is_of_a_stream(error: OSError) -> bool:
+    """Whether it came of writing to a standard stream: all of that is done in the modules of _WRITERS."""
+    *_, (last, _) = traceback.walk_tb(error.__traceback__)
+    name = last.f_globals.get("__name__", "")
+    return error.filename is None and (name in _WRITERS or name.partition(".")[0] in _WRITERS)
+
+
+def _no_room(error: OSError) -> int:
+    """The status when a file cannot be written for want of space, and nobody nearer to it has told of it."""
+    what = printable(error.filename) if error.filename is not None else "a file for temporary use or of the cache"
+    _tell(f"cannot write {what}: {error.strerror}; make room there, or name other folders by TMPDIR and XDG_CACHE_HOME")
+    return InputError.exit_status
 
 
 def _unwritable(error: OSError) -> int:

@@ -76,7 +76,13 @@ def wanted(
     if workload == IMAGE_FILES and data is None:
         from advisor.workloads.image_files import generate
 
-        data = str(generate(cache))
+        try:
+            data = str(generate(cache))
+        except OSError as error:
+            raise InputError(
+                f"cannot make the images of {IMAGE_FILES} in {printable(cache)}: {error.strerror or error}; "
+                "make room there, or name another folder by XDG_CACHE_HOME, or images of yours by --data"
+            ) from None
     place = os.path.abspath(data) if data is not None else None
     return Wanted(workload, place, _interpreter(python), step_time, budget)
 

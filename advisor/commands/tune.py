@@ -168,9 +168,8 @@ def tune(options: Options) -> int:
     host = open_root("/")
     if not options.allow_busy:
         _say(options, wait_until_quiet(host, lambda note: _say(options, note)))
-    cache, note = cache_folder(os.environ)
-    _say(options, note)
-    with stoppable():
+    with stoppable(), cache_folder(os.environ) as (cache, note):
+        _say(options, note)
         job = wanted(options.workload, options.data, options.python, options.step_time, options.budget, cache)
         described = describe(job)
         refuse_without_a_step(options.amp, described)

@@ -227,7 +227,18 @@ def _journal(path: Path) -> Any:
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
 
-    return JournalStorage(JournalFileBackend(str(path)))
+    class Backend(JournalFileBackend):
+        """One whose file cannot be written says which."""
+
+        def append_logs(self, logs: list[dict[str, Any]]) -> None:
+            try:
+                super().append_logs(logs)
+            except OSError as error:
+                raise InputError(
+                    f"cannot write the study {printable(path)}: {error.strerror}; make room there"
+                ) from None
+
+    return JournalStorage(Backend(str(path)))
 
 
 def _database(url: str) -> Any:

@@ -27,6 +27,7 @@ from advisor.tuning.outcome import Ending, classify, ending_from, measurement_fr
 from advisor.tuning.processes import TEMPORARY, orphans_ended
 from advisor.tuning.sharing import Sharing, not_told, sharing_from
 from advisor.tuning.shm import SharedMemory
+from advisor.tuning.temporary import temporary_base, written_in
 
 PACKAGE = Path(advisor.__file__).resolve().parent
 GRACE_SECONDS = 30.0
@@ -187,13 +188,16 @@ def _supervised(request: TrialRequest, task: str, on_progress: Progress | None) 
 @contextlib.contextmanager
 def _trial_folder(request: TrialRequest, task: str) -> Iterator[Path]:
     """The folder of one trial: scripts, request, events, and what the child believes to be /tmp."""
-    folder = Path(tempfile.mkdtemp(prefix="trial-", dir=_short_base()))
+    base = _short_base()
+    with written_in(base):
+        folder = Path(tempfile.mkdtemp(prefix="trial-", dir=base))
     try:
-        (folder / "advisor").symlink_to(PACKAGE, target_is_directory=True)
-        (folder / "trial_child.py").write_text(_CHILD_SCRIPT, "utf-8")
-        (folder / "trial_supervisor.py").write_text(_SUPERVISOR_SCRIPT, "utf-8")
-        (folder / "request.json").write_text(json.dumps({**asdict(request), "task": task}), "utf-8")
-        (folder / TEMPORARY).mkdir()
+        with written_in(base):
+            (folder / "advisor").symlink_to(PACKAGE, target_is_directory=True)
+            (folder / "trial_child.py").write_text(_CHILD_SCRIPT, "utf-8")
+            (folder / "trial_supervisor.py").write_text(_SUPERVISOR_SCRIPT, "utf-8")
+            (folder / "request.json").write_text(json.dumps({**asdict(request), "task": task}), "utf-8")
+            (folder / TEMPORARY).mkdir()
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -201,7 +205,7 @@ def _trial_folder(request: TrialRequest, task: str) -> Iterator[Path]:
 
 def _short_base() -> str:
     """Where temporary files go. Workers make sockets there, whose paths must stay within 108 bytes."""
-    base = tempfile.gettempdir()
+    base = temporary_base()
     return "/tmp" if len(os.fsencode(base)) > LONGEST_BASE and os.access("/tmp", os.W_OK | os.X_OK) else base
 
 

@@ -72,26 +72,36 @@ def test_a_duration_is_told_in_words(seconds: float, text: str) -> None:
     ids=["xdg", "home"],
 )
 def test_the_cache_lies_where_the_environment_says(tmp_path: Path, environment: dict[str, str], folder: str) -> None:
-    found, note = cache_folder({name: value.format(tmp_path) for name, value in environment.items()})
+    with cache_folder({name: value.format(tmp_path) for name, value in environment.items()}) as (found, note):
+        assert note is None
     assert found == tmp_path / folder
     assert found.is_dir()
-    assert note is None
 
 
 def test_a_relative_xdg_folder_is_ignored(tmp_path: Path) -> None:
-    found, _ = cache_folder({"XDG_CACHE_HOME": "relative", "HOME": str(tmp_path)})
+    with cache_folder({"XDG_CACHE_HOME": "relative", "HOME": str(tmp_path)}) as (found, _):
+        pass
     assert found == tmp_path / ".cache" / "advisor"
 
 
 @pytest.mark.parametrize(
     "environment", [{}, {"HOME": ""}, {"HOME": "/proc/none"}, {"XDG_CACHE_HOME": "/proc"}], ids=str
 )
-def test_a_cache_that_cannot_be_written_is_replaced_and_said(environment: dict[str, str]) -> None:
-    found, note = cache_folder(environment)
-    assert found.is_dir()
-    assert note is not None
-    assert str(found) in note
-    found.rmdir()
+def test_a_cache_that_cannot_be_written_is_replaced_and_said_and_the_other_one_removed(
+    environment: dict[str, str],
+) -> None:
+    used = []
+
+    def interrupted() -> None:
+        with cache_folder(environment) as (found, note):
+            used.append(found)
+            (found / "studies").mkdir()
+            assert str(found) in str(note)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert not used[0].exists()
 
 
 PRESSURE = "some avg10={} avg60=0.10 avg300=0.05 total=123456\nfull avg10=99.00 avg60=0.00 avg300=0.00 total=0\n"
