@@ -321,9 +321,12 @@ def _guard(run: Run, conditions: tuple[Step, ...], outer: Any) -> Any:
     """True, False, or Unknown when it cannot be told whether an item belongs to the loop."""
     if not conditions:
         return outer
-    with run.apart() as looked_at:
+    before, run.seen = run.seen, {}  # not Run.apart(): it takes longer, and this is done for each item of each loop
+    try:
         inside = kleene((lambda run: outer, *conditions), run, decides=False)
-    (run.aside if inside is False else run.seen).update(looked_at)
+    finally:
+        looked_at, run.seen = run.seen, before
+    (run.aside if inside is False else before).update(looked_at)
     return inside
 
 

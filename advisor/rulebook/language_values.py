@@ -98,7 +98,7 @@ class Run:
 
     def evidence(self) -> tuple[Evidence, ...]:
         """All that was looked at, each once."""
-        return tuple({**self.seen, **{key: one for key, one in self.aside.items() if key not in self.seen}}.values())
+        return (*self.seen.values(), *(one for key, one in self.aside.items() if key not in self.seen))
 
     def section(self, name: str) -> Thing | Unknown:
         """A section of the Snapshot."""
