@@ -14,6 +14,7 @@ from advisor.derived._peers import nvlinked, way_between
 from advisor.model.facts import Facts, GapState, Root, evidence_path
 from advisor.probes._cpulist import parse_cpulist
 from advisor.probes._given import Disagreement, disagreement
+from advisor.probes._pci_codes import GPU_VENDORS
 from advisor.probes.given_topology import GivenDevice, GivenTopology
 from advisor.probes.gpu import Gpu
 from advisor.probes.numa import Numa
@@ -91,7 +92,8 @@ def derive(
         return _all_told(told)
     if pci.devices is None:
         return Topology(origin=pci.origin)
-    by_kind = {kind: [_spot(device, gaps) for device in pci.devices if device.kind == kind] for kind in _KINDS}
+    devices = [device for device in pci.devices if not _beside_nvidia(device, pci.devices)]
+    by_kind = {kind: [_spot(device, gaps) for device in devices if device.kind == kind] for kind in _KINDS}
     gpus, others = by_kind["gpu"], [("nic", spot) for spot in by_kind["nic"]]
     others += [("nvme", spot) for spot in by_kind["nvme"]]
     bridges = {device.address: device for device in pci.devices if device.kind == "bridge"}
@@ -113,6 +115,12 @@ def derive(
         acs_redirecting=_redirecting(pairs),
         disagreements=differing if told.gpus else None,
     )
+
+
+def _beside_nvidia(device: Device, others: Sequence[Device]) -> bool:
+    """Whether it is AMD's GPU beside NVIDIA's: built into the processor for a screen, so that no rank runs on it."""
+    amd = device.kind == "gpu" and GPU_VENDORS.get(device.vendor or "") == "amd"
+    return amd and any(other.kind == "gpu" and GPU_VENDORS.get(other.vendor or "") == "nvidia" for other in others)
 
 
 def _difference(pair: Pair, told: Told) -> Disagreement | None:

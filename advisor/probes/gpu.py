@@ -50,7 +50,7 @@ class Gpu(Facts):
         str | None,
         "nvml, nvidia-smi (its XML), or pci: only what the bus and the driver's files tell",
     ] = None
-    gpus: Annotated[tuple[GpuDevice, ...] | None, "NVIDIA and AMD compute GPUs"] = None
+    gpus: Annotated[tuple[GpuDevice, ...] | None, "NVIDIA's GPUs; AMD's where there is none of NVIDIA's"] = None
     count: Annotated[int | None, "how many there are"] = None
     visible_count: Annotated[
         int | None, Volatile(), "how many a program started from here sees (CUDA_VISIBLE_DEVICES and its like)"
@@ -239,6 +239,9 @@ def _from_bus(host: Host) -> tuple[GpuDevice, ...] | None:
     known = quiet_names(host, PROC_GPUS)
     if not found and known:
         found = [(name, "nvidia") for name in pci_addresses(known)]
+    if any(vendor == "nvidia" for _, vendor in found):
+        # As NVML has it: what AMD processors have built in drives a screen, and no job runs on both makers' GPUs.
+        found = [(name, vendor) for name, vendor in found if vendor == "nvidia"]
     if names is None and known is None:
         return () if host.gaps.get(PCI_DEVICES) == "absent" else None
     return tuple(_bus_device(host, index, *gpu, known or ()) for index, gpu in enumerate(found))

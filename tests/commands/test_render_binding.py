@@ -56,6 +56,20 @@ def test_more_workers_than_a_node_has_cpus_are_told_of_where_the_operator_binds_
     assert "more-workers-than-cpus" not in capsys.readouterr().out.partition("UNKNOWN")[0]
 
 
+def test_a_gpu_of_the_processor_is_no_rank_and_needs_no_node(tmp_path: Path) -> None:
+    made = gpu_node(cpus=16, gpus=1, nics=0, drives=0, vectors=0)
+    place = "/sys/devices/pci0001:00/0001:00:01.0"
+    made.put(place, vendor="0x1002", numa_node=1, local_cpulist="4-7,12-15", **{"class": "0x030000"})
+    made.links["/sys/bus/pci/devices/0001:00:01.0"] = place
+    write_capture(tmp_path / "cap", made.files, ALL_ABSENT, affinity=list(range(16)), environment={})
+    for path, target in made.links.items():
+        write_link(tmp_path / "cap/fs", path, target)
+    argv = ["render", "--root", str(tmp_path / "cap"), "--out", str(tmp_path / "out"), "--workers", "3"]
+    assert run(argv) == 0
+    assert not (tmp_path / "out/job/env.sh").exists()
+    assert not (tmp_path / "out/job/launch.sh").exists()
+
+
 def test_gpus_of_another_maker_get_no_launcher_that_asks_nvidias_program(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -35,6 +35,18 @@ def derived(
     return derive(Pci(origin="/bus", devices=devices), rdma, numa, gaps or {})
 
 
+@pytest.mark.parametrize(
+    ("vendor", "places"), [("10de", ["gpu"]), ("1002", ["gpu", "other"]), (None, ["gpu", "other"])]
+)
+def test_amds_gpu_beside_nvidias_has_no_place(vendor: str | None, places: list[str]) -> None:
+    card = GPU.model_copy(update={"vendor": vendor})
+    other = device("gpu", "port4", "other", node=1).model_copy(update={"vendor": "1002"})
+    found = derived(card, other)
+    assert [place.address for place in found.gpus or ()] == places
+    assert found.numa_nodes_with_gpus == ((0,) if len(places) == 1 else (0, 1))
+    assert len(found.pairs or ()) == len(places) - 1
+
+
 def distance(a: Device, b: Device, gaps: dict[str, GapState] | None = None) -> str | None:
     (pair,) = derived(a, b, gaps=gaps).pairs or ()
     return pair.distance

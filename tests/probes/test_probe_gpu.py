@@ -191,6 +191,15 @@ def test_cards_without_a_driver_are_there_but_not_visible(tmp_path: Path) -> Non
     assert (facts.count, facts.visible_count) == (2, 0)
 
 
+def test_what_an_amd_processor_has_built_in_is_none_of_the_gpus_beside_nvidias(tmp_path: Path) -> None:
+    built_in = {f"{BUS}/0000:00:01.0/class": "0x030000", f"{BUS}/0000:00:01.0/vendor": "0x1002"}
+    facts = read(write_tree(tmp_path, {**bus(), **built_in}))
+    assert [(gpu.index, gpu.pci_address, gpu.vendor) for gpu in facts.gpus or ()] == [
+        (0, "0000:07:00.0", "nvidia"),
+        (1, "0000:0f:00.0", "nvidia"),
+    ]
+
+
 def test_amd_cards_are_visible_through_their_device(tmp_path: Path) -> None:
     tree = {**bus("0x1002"), "/dev/kfd": ""}
     facts = read(write_capture(tmp_path, tree, environment={"HIP_VISIBLE_DEVICES": "0"}))
