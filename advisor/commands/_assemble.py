@@ -20,6 +20,7 @@ from advisor.reports import json as json_report
 from advisor.reports import markdown
 from advisor.targets._base import load_targets
 from advisor.targets.launch import MODES
+from advisor.tuning.batching import PYTORCH_PREFETCH
 from advisor.tuning.choice import Choice
 from advisor.tuning.record import TEXT_LIMIT_BYTES, Record, parse_record
 from advisor.tuning.settings import recorded_settings
@@ -67,6 +68,10 @@ def job_as_chosen(job: Job, record: Record | None) -> Job:
         isinstance(bound, str) and bound in MODES
     ):  # else another number of workers could ask for another binding than was measured
         chosen["numa_binding"] = bound
+    held = record.bound
+    if held is not None and config.num_workers == 0 and held.wanted > held.workers:
+        # Workers that a resource is too small for are what the rules about that resource are to judge.
+        chosen |= {"workers": held.wanted, "workers_measured": False, "prefetch_factor": PYTORCH_PREFETCH}
     if job.batch_bytes is None:
         chosen["batch_bytes"] = next(sizes, None)
     origins = {**job.origins, **dict.fromkeys(chosen, TUNING_FILE)}

@@ -19,6 +19,7 @@ from advisor.model.trial import AutocastType, Measurement
 from advisor.tuning import launching, starting
 from advisor.tuning.autocast import autocast
 from advisor.tuning.batching import Batching, Declared, baseline, batching, without
+from advisor.tuning.bound import bound
 from advisor.tuning.choice import Choice, choose, round_of
 from advisor.tuning.cost import learn
 from advisor.tuning.drift import drift_note
@@ -265,6 +266,8 @@ def _finish(studies: Path, key: str, cut: Batching, asked: Asked) -> None:
 
 def _record(described: Described, asked: Asked, parts: Mapping[str, Part], job: Job, outcome: Outcome) -> Record:
     choice = choose(outcome.trials, job.baseline)
+    every = [*outcome.trials, *outcome.parts]
+    held = bound(job.resources, every, choice.config, job.baseline.batch_size, asked.ranks)
     return Record(
         schema_version=SCHEMA_VERSION,
         validity_key=validity_key(parts),
@@ -282,11 +285,13 @@ def _record(described: Described, asked: Asked, parts: Mapping[str, Part], job: 
         parts=outcome.parts,
         verdict=outcome.diagnosis.verdict if outcome.diagnosis else "unknown",
         notes=(
+            *([held.says] if held is not None else []),
             *_notes(job, outcome, choice),
             *_of_pinning(described, choice),
             *_of_time(asked.limits, outcome, choice),
         ),
         told=tuple(dict.fromkeys([*described.declared.told(), *(["global_batch"] if asked.global_batch else [])])),
+        bound=held,
         budget_seconds=asked.limits.budget_seconds,
     )
 

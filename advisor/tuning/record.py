@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from advisor.errors import SourceError
 from advisor.model.trial import Config, Measurement, Parameter, Trial
 from advisor.tuning import starting
+from advisor.tuning.bound import Bound
 from advisor.tuning.choice import Choice, choose
 from advisor.tuning.validity import Part, validity_key
 from advisor.tuning.vram import Vram
@@ -61,6 +62,9 @@ class Record:
     """What the search was given; ``None``: the record is of before that was kept."""
     stream: str | None = None
     """What is to be known of how workers share the samples of a stream; ``None``: nothing."""
+
+    bound: Bound | None = None
+    """What held workers down; ``None``: nothing but CPUs."""
 
     def batch_assumed(self) -> bool:
         """Whether nobody told a batch."""
@@ -136,6 +140,8 @@ def _wrong(record: Record) -> str | None:
             return f"trial {trial.number}: a figure of its measurement is out of all proportion"
         if len(trial.origin) > MOST_ORIGIN:
             return f"trial {trial.number}: its origin is longer than {MOST_ORIGIN} characters"
+    if record.bound is not None and not 0 <= record.bound.workers <= MOST_WORKERS >= record.bound.wanted >= 0:
+        return f"bound: workers and wanted must be between 0 and {MOST_WORKERS}"
     if not _possible(record.baseline):
         return f"baseline: {record.baseline.key()} is not a configuration"
     return None

@@ -23,6 +23,10 @@ def recorded_settings(record: Record) -> tuple[Setting, ...]:
         reasons |= {"batch_size": said, "accumulation": said}
     if record.told is not None and "batched" in record.told:
         reasons |= {"batch_size": _measured(f"as the workload tells: {BY_ITSELF}", record.basis)}
+    config, held = record.choice.config, record.bound
+    if config is not None and held is not None and config.num_workers <= held.workers < held.wanted:
+        why = _why(record.choice, record.baseline.num_workers, config.num_workers)
+        reasons |= {"num_workers": _measured(f"{why}; {held.says.partition(':')[0]} (see report.md)", record.basis)}
     told = record.told_of_pinning()
     if told is not None:
         reasons |= {"pin_memory": _measured(f"as the workload tells; {NOT_PINNED}", record.basis)}

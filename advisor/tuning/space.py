@@ -62,22 +62,29 @@ def space(resources: Resources, cost: Cost, batch_sizes: Sequence[int], bounds: 
     )
 
 
-def worker_bound(resources: Resources, cost: Cost, batch_size: int) -> Bound:
+def worker_bound(resources: Resources, cost: Cost, batch_size: int) -> tuple[int, str]:
     """The largest useful ``num_workers`` and what bounds it."""
-    cpus = resources.cpus if resources.cpus is not None else 1.0
-    whole = max(1, math.floor(cpus))
-    bounds = [_cpu_bound(cpus, whole, cost)]
     size = batch_size if cost.samples_per_batch is None else None
-    one, two = (_needs(Config(workers, PREFETCH_FACTORS[0], size), cost) for workers in (1, 2))
-    for name, limit in _limits(resources).items():
-        each = two[name] - one[name]
-        if each > 0:  # else it is no matter of workers
-            most = 1 + math.floor((limit - one[name]) / each) if one[name] <= limit else 0
-            bounds.append((most, f"{name} of one rank"))
+    others = resource_bounds(resources, cost, size).items()
+    bounds = [cpu_bound(resources, cost), *((most, f"{name} of one rank") for name, most in others)]
     return min(bounds, key=lambda bound: bound[0])
 
 
-def _cpu_bound(cpus: float, whole: int, cost: Cost) -> Bound:
+def resource_bounds(resources: Resources, cost: Cost, batch_size: int | None) -> dict[str, int]:
+    """The most workers that each resource allows; those alone that are known, and of which workers take."""
+    one, two = (needs_of(Config(workers, PREFETCH_FACTORS[0], batch_size), cost) for workers in (1, 2))
+    bounds = {}
+    for name, limit in _limits(resources).items():
+        each = two[name] - one[name]
+        if each > 0:  # else it is no matter of workers
+            bounds[name] = 1 + math.floor((limit - one[name]) / each) if one[name] <= limit else 0
+    return bounds
+
+
+def cpu_bound(resources: Resources, cost: Cost) -> tuple[int, str]:
+    """The most workers that the CPUs have work for, and why."""
+    cpus = resources.cpus if resources.cpus is not None else 1.0
+    whole = max(1, math.floor(cpus))
     if cost.cpu_seconds is None or cost.blocked_seconds is None:
         return whole, f"CPUs of one rank ({cpus:g})"
     if not cost.waits():
@@ -105,7 +112,7 @@ def _batch_reason(batch_sizes: Sequence[int], cost: Cost) -> str:
 
 def violations(config: Config, resources: Resources, cost: Cost) -> Mapping[str, float]:
     """For each resource that is known, what ``config`` needs less what it may use: above 0 it cannot work."""
-    needs = _needs(config, cost)
+    needs = needs_of(config, cost)
     return {name: needs[name] - limit for name, limit in _limits(resources).items()}
 
 
@@ -120,7 +127,8 @@ def _limits(resources: Resources) -> dict[str, float]:
     return {name: amount * share for name, (amount, share) in known.items() if amount is not None}
 
 
-def _needs(config: Config, cost: Cost) -> dict[str, float]:
+def needs_of(config: Config, cost: Cost) -> dict[str, float]:
+    """What ``config`` takes of each resource in one rank."""
     batch_bytes = (cost.batch_bytes_per_sample or 0) * cost.batch_of(config)
     batches = in_flight(config) + HELD_BATCHES
     shared = batches * batch_bytes if config.num_workers else 0.0

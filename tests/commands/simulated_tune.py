@@ -21,6 +21,7 @@ from advisor.tuning.session import Limits
 from advisor.tuning.settings import recorded_settings
 from advisor.tuning.space import Resources
 
+MIB = 1 << 20
 ROOM = Resources(cpus=2.0)
 HOST = Snapshot(Source(kind="live"), {}, {})
 
@@ -29,7 +30,7 @@ def waiting(config: Config, part: Piece = "loop", windows: int = 3) -> Measureme
     """Two milliseconds of waiting a sample, hardly any CPU time."""
     rate = max(config.num_workers, 1) * 490.0
     notes = {"cpu_seconds_per_sample": 30e-6, "blocked_seconds_per_sample": 2e-3, "samples": 320, "steps": 20}
-    return Measurement("ok", samples_per_second=(rate, rate * 1.001, rate * 0.999), notes=notes)
+    return Measurement("ok", samples_per_second=(rate, rate * 1.001, rate * 0.999), batch_bytes=MIB, notes=notes)
 
 
 def tuned(

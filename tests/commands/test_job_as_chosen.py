@@ -10,6 +10,7 @@ from advisor.cli import run
 from advisor.commands._assemble import NUMA_BINDING, TUNING_FILE, job_as_chosen
 from advisor.model.job import Job
 from advisor.model.trial import Config, Measurement, Trial
+from advisor.tuning.bound import Bound
 from advisor.tuning.choice import choose
 from advisor.tuning.curve import measured_section
 from advisor.tuning.record import SCHEMA_VERSION, Record, record_text
@@ -86,6 +87,35 @@ def test_workers_count_as_measured_only_where_fewer_were_slower(
     assert (job.workers, job.workers_measured) == (24, measured)
 
 
+def held(resource: str, workers: int, wanted: int) -> Record:
+    """A record of a search in which nothing but the baseline, without workers, ran."""
+    trials = (Trial(0, BASE, Measurement("ok", samples_per_second=(100.0,), batch_bytes=1 << 20)),)
+    found = Bound(resource, workers, wanted, "said")
+    return replace(record(), trials=trials, choice=choose(trials, BASE), bound=found)
+
+
+def test_workers_that_a_resource_was_too_small_for_are_judged_instead_of_none() -> None:
+    job = job_as_chosen(Job(ranks=1), held("shared memory", 0, 2))
+    assert (job.workers, job.workers_measured, job.prefetch_factor, job.batch_bytes) == (2, False, 2, 1 << 20)
+    assert job.origins["workers"] == TUNING_FILE
+
+
+def test_no_workers_are_judged_where_none_are_of_use() -> None:
+    assert job_as_chosen(Job(ranks=1), held("shared memory", 1, 1)).workers == 0
+    chosen = replace(record(), bound=Bound("shared memory", 5, 9, "said"))
+    assert job_as_chosen(Job(ranks=1), chosen).workers == 4  # they are there, and measured
+
+
+def test_a_small_dev_shm_is_a_finding_although_it_kept_workers_out(tmp_path: Path) -> None:
+    small = {"/proc/self/mountinfo": MACHINE["/proc/self/mountinfo"].replace("2097152k", "3072k")}
+    write_tree(tmp_path / "host", MACHINE | small)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / TUNING_FILE).write_text(record_text(held("shared memory", 0, 2)))
+    assert verdict(tmp_path, "--ranks", "1", rule="memory/shm-too-small") == "fails"
+    (tmp_path / "out" / TUNING_FILE).write_text(record_text(replace(held("shared memory", 0, 2), bound=None)))
+    assert verdict(tmp_path, "--ranks", "1", rule="memory/shm-too-small") == "not-applicable"
+
+
 @pytest.mark.parametrize("told", [Job(workers=2), Job(workers=0), Job(workers=2, batch_bytes=5)], ids=str)
 def test_what_the_operator_told_stands(told: Job) -> None:
     assert job_as_chosen(told, record()) == told
@@ -112,11 +142,11 @@ MACHINE = {
 RULE = "memory/shm-below-planned-loaders"
 
 
-def verdict(folder: Path, *more: str) -> str:
+def verdict(folder: Path, *more: str, rule: str = RULE) -> str:
     arguments = ["render", "--quiet", "--root", str(folder / "host"), "--out", str(folder / "out"), *more]
     assert run(arguments) == 0
     findings = json.loads((folder / "out/findings.json").read_text())["findings"]
-    return next(one["verdict"] for one in findings if one["rule"] == RULE)
+    return next(one["verdict"] for one in findings if one["rule"] == rule)
 
 
 def test_render_judges_the_loader_that_tune_chose(tmp_path: Path) -> None:
