@@ -8,6 +8,7 @@ import click
 from advisor.commands._assemble import TUNING_FILE, asked_by, assemble, earlier_measurement, job_as_chosen
 from advisor.commands._given import given_options
 from advisor.commands._job import Sizes, bound_as, job_options, job_told
+from advisor.commands._own import together
 from advisor.commands._rules import evaluated
 from advisor.commands._snapshot import derive, snapshot_from
 from advisor.commands._waivers import after_waivers, read_waivers, waivers_option
@@ -71,7 +72,8 @@ def command(
     told = job_told(snapshot, ranks, data, checkpoints, workers, bound, sizes)
     snapshot = derive(snapshot, bound_as(job_as_chosen(told, measured.record), own))
     report = after_waivers(evaluated(snapshot, rules), accepted, rules)
-    made = plan([*asked_by(report, snapshot), *measured.settings, *own], snapshot, targets)
+    loader = together(measured.settings, own)
+    made = plan([*asked_by(report, snapshot), *loader.measured, *loader.own], snapshot, targets)
     written = assemble(
         *(snapshot, report, made, out),
         validity=measured.validity,
@@ -81,6 +83,8 @@ def command(
     )
     if not quiet:
         click.echo((_as_json if form == "json" else _as_text)(out, made, written), nl=False)
+    for note in loader.notes:
+        click.echo(f"advisor: {printable(note)}", err=True)
     for text in (*(f"defect in probe {d.probe}: {d.error}" for d in defects), *report.defects):
         click.echo(f"advisor: {printable(text)}", err=True)
     ctx.exit(3 if defects or report.defects else 0)

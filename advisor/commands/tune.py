@@ -34,6 +34,7 @@ from advisor.commands._measured import (
     validity,
 )
 from advisor.commands._options import Duration, StepTime, sample_option
+from advisor.commands._own import of_a_rank, refuse_another_batch, together
 from advisor.commands._rules import evaluated
 from advisor.commands._snapshot import derive, probe_host
 from advisor.commands._vram import estimate, room_for_a_step, vram_option
@@ -207,6 +208,7 @@ class Ready:
 
 def _measured_and_written(options: Options, own: Sequence[Setting], ready: Ready, job: Wanted) -> int:
     asked = _asked(options, ready.snapshot)
+    refuse_another_batch(own, of_a_rank(batching(ready.described.declared, asked.ranks, asked.global_batch)))
     parts = _validity(options, asked, ready)
     before = Earlier()
     if not (options.fresh or options.diagnose_only):
@@ -317,8 +319,10 @@ def _validity(options: Options, asked: Asked, ready: Ready) -> dict[str, Part]:
 
 def _written(options: Options, own: Sequence[Setting], ready: Ready, record: Record) -> _summary.Files:
     snapshot, report = ready.snapshot, ready.report
-    measured = recorded_settings(record)
-    made = plan([*asked_by(report, snapshot), *measured, *own], snapshot, load_targets())
+    loader = together(recorded_settings(record), own)
+    for note in loader.notes:
+        _say(options, note)
+    made = plan([*asked_by(report, snapshot), *loader.measured, *loader.own], snapshot, load_targets())
     written = assemble(
         snapshot,
         report,

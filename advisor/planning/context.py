@@ -1,6 +1,6 @@
 """What templates see: plain values, each setting with the comment that goes above its line."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,5 +97,11 @@ def _loader(plan: Plan, basis: str) -> dict[str, Any]:
         "chosen": chosen,
         "document": {"basis": basis, **updates, **arguments, **({"assumed": assumed} if assumed else {})},
         "kwargs": arguments,
-        "reasons": [line for s in plan.of("dataloader") for line in (f"{s.key}:", *comments(s))],
+        "reasons": [line for s in plan.of("dataloader") for line in _reasons(s, {*arguments, *updates})],
     }
+
+
+def _reasons(setting: Setting, written: Collection[str]) -> Sequence[str]:
+    if setting.key not in written:
+        return (f"{setting.key}:", "not written: DataLoader takes it only with workers", *comments(setting))
+    return (f"{setting.key}:", *comments(setting))

@@ -19,8 +19,8 @@ _SWITCHES = ("pin_memory", "persistent_workers")
 _START_METHODS = ("fork", "spawn", "forkserver")
 _ALL = (*_AT_LEAST, *_SWITCHES, "multiprocessing_context")
 _NOT_READ = "the job's own arguments are not known"
-# DataLoader raises ValueError for these when num_workers is 0.
-_NEED_WORKERS = ("prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout")
+NEED_WORKERS = ("prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout")
+"""DataLoader raises ValueError for these when num_workers is 0."""
 
 
 def wrong(key: str, value: Value) -> str | None:
@@ -89,5 +89,5 @@ def accepted(chosen: Mapping[str, Value]) -> dict[str, Value | None]:
     if loader.get("batch_size") == NONE:
         loader["batch_size"] = None
     if not workers:
-        loader = {key: value for key, value in loader.items() if key not in _NEED_WORKERS}
+        loader = {key: value for key, value in loader.items() if key not in NEED_WORKERS}
     return dict(sorted(loader.items()))
