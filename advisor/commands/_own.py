@@ -62,7 +62,8 @@ def refuse_another_batch(own: Sequence[Setting], per_rank: int | None) -> None:
     nearest = [max(part for part in parts if part < size), *[part for part in parts if part > size][:1]]
     raise InputError(
         f"--set dataloader:batch_size={size} does not divide the {per_rank} samples that each rank takes for an "
-        f"optimizer step: give {' or '.join(map(str, nearest))}, or --set dataloader:accumulation=N too, for another global batch"
+        f"optimizer step: give {' or '.join(map(str, nearest))}, or --set dataloader:accumulation=N too, for another "
+        "global batch"
     )
 
 
