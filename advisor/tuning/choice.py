@@ -11,18 +11,15 @@ from statistics import median
 from advisor.model.trial import Config, Trial
 from advisor.tuning.cost import Cost, learn, rate
 from advisor.tuning.space import in_flight
-from advisor.tuning.statistics import Ratio, paired_ratio, spread, unpaired_ratio
+from advisor.tuning.statistics import Ratio, interleaved_ratio, separate_ratio, spread
 
 LEAST_TOLERANCE = 0.015
 MOST_TOLERANCE = 0.10
 """Bounds of "within noise": below the first nobody can measure, above the second noise would excuse anything."""
 LEAST_GAIN = 0.03
 """A smaller gain over the baseline is not worth a change."""
-USEFUL_INTERVAL = 4.0
-"""An interval whose ends differ by a larger factor tells nothing but noise."""
-FEWEST_ROUNDS, DRIFT = 3, 0.05
-"""Fewer rounds than these have an interval that tells nothing; what was measured at other times then counts too, with
-an interval that is wider by what a node may have drifted."""
+FEWEST_ROUNDS = 2
+"""Fewer rounds than these have no interval of their own; what was measured at other times then counts too."""
 FINAL = "final"
 """Origin of the trials of the interleaved comparison, with the number of their round: ``final 2``."""
 Preference = tuple[float, ...]
@@ -79,9 +76,9 @@ def choose(trials: Sequence[Trial], baseline: Config) -> Choice:
     cheapest = min(near, key=lambda c: preference(c.config, cost, baseline))
     today = next((c for c in candidates if c.config == baseline), None)
     if today is None:
-        why = "the baseline could not be measured, so no gain can be told; " + _preferred(cheapest, best, tolerance)
+        why = "the baseline could not be measured, so no gain can be told; " + _preferred(cheapest, compared, tolerance)
         return Choice(cheapest.config, True, None, tolerance, why, candidates)
-    return _against(today, cheapest, compared, tolerance, candidates, _shown(cheapest, today, trials))
+    return _against(today, cheapest, compared, tolerance, candidates, _shown(cheapest, today, compared, trials))
 
 
 def _against(
@@ -99,7 +96,7 @@ def _against(
         why = f"nothing to gain: keep what you have; {_standing(today, compared)}"
         return Choice(today.config, False, None, tolerance, why, candidates)
     if gain.value >= 1 + LEAST_GAIN and gain.excludes_one():
-        return Choice(cheapest.config, True, gain, tolerance, _preferred(cheapest, compared[0], tolerance), candidates)
+        return Choice(cheapest.config, True, gain, tolerance, _preferred(cheapest, compared, tolerance), candidates)
     verdict = "nothing to gain" if gain.value < 1 + LEAST_GAIN else "no gain could be shown"
     why = f"{verdict}: keep what you have; {cheapest.config.key()} measured {ratio_text(gain)} against it"
     return Choice(today.config, False, gain, tolerance, why, candidates)
@@ -111,40 +108,44 @@ def _standing(today: Candidate, compared: Sequence[Candidate]) -> str:
         return f"it is as fast as {best.config.key()}, within noise, and preferable to it"
     if len(compared) == 1:
         return "it is the fastest"
-    return f"it is the fastest; the next, {compared[1].config.key()}, measured {ratio_text(_gain(compared[1], today))}"
+    gain = _gain(compared[1], today, compared)
+    return f"it is the fastest; the next, {compared[1].config.key()}, measured {ratio_text(gain)}"
 
 
-def _preferred(cheapest: Candidate, best: Candidate, tolerance: float) -> str:
+def _preferred(cheapest: Candidate, compared: Sequence[Candidate], tolerance: float) -> str:
+    best = compared[0]
+    among = f" of the {len(compared)} that were compared in turn" if best.rounds else ""
     if cheapest is best:
-        return "the fastest that was measured, and nothing cheaper comes within noise of it"
-    return f"the cheapest within {tolerance:.1%} of the fastest ({best.config.key()})"
+        return f"the fastest{among or ' that was measured'}, and no cheaper one of them comes within noise of it"
+    return f"the cheapest within {tolerance:.1%} of the fastest{among} ({best.config.key()})"
 
 
-def _shown(ours: Candidate, today: Candidate, trials: Sequence[Trial]) -> Ratio:
-    """The gain; where the comparison was cut short, from all windows that were measured, at other times too."""
-    paired, common = _gain(ours, today), set(ours.rounds) & set(today.rounds)
-    if not 0 < len(common) < FEWEST_ROUNDS or paired.excludes_one():
-        return paired
-    windows = [[r for t in trials if t.config == c.config for r in t.measurement.samples_per_second]
-               for c in (ours, today)]  # fmt: skip
-    ratio = unpaired_ratio(*windows)
-    if ratio.low is None or ratio.high is None:
-        return paired
-    return Ratio(ratio.value, ratio.low / (1 + DRIFT), ratio.high * (1 + DRIFT), len(common))
+def _shown(ours: Candidate, today: Candidate, compared: Sequence[Candidate], trials: Sequence[Trial]) -> Ratio:
+    """The gain; where the comparison was cut short, with the noise of all trials, at other times too.
+
+    Ours was picked for what its trial showed before, so only the comparison counts for it.
+    """
+    if not 0 < len(set(ours.rounds) & set(today.rounds)) < FEWEST_ROUNDS:
+        return _gain(ours, today, compared)
+    runs: dict[Config, list[float]] = {}
+    for trial in trials:
+        if (speed := rate(trial.measurement)) is not None:
+            runs.setdefault(trial.config, []).append(speed)
+    ratio = separate_ratio(list(ours.rounds.values()), runs[today.config], list(runs.values()), len(compared) - 1)
+    return ratio.at_other_times()
 
 
-def _gain(ours: Candidate, today: Candidate) -> Ratio:
-    common = sorted(set(ours.rounds) & set(today.rounds))
-    if common:
-        return paired_ratio([ours.rounds[r] for r in common], [today.rounds[r] for r in common])
-    return paired_ratio([ours.samples_per_second], [today.samples_per_second])
+def _gain(ours: Candidate, today: Candidate, compared: Sequence[Candidate]) -> Ratio:
+    if set(ours.rounds) & set(today.rounds):
+        return interleaved_ratio(ours.rounds, today.rounds, [c.rounds for c in compared if c.rounds])
+    return Ratio(ours.samples_per_second / today.samples_per_second, None, None, 1)
 
 
 def ratio_text(ratio: Ratio) -> str:
     """``+85 % (95 % interval +80 % to +91 %)``."""
     if ratio.low is None or ratio.high is None:
         return f"{_percent(ratio.value)} (measured once, no interval)"
-    if ratio.high > USEFUL_INTERVAL * ratio.low:
+    if ratio.is_vague():
         return f"{_percent(ratio.value)} (too noisy to tell from {ratio.rounds} rounds)"
     return f"{_percent(ratio.value)} (95 % interval {_percent(ratio.low)} to {_percent(ratio.high)})"
 

@@ -1,5 +1,6 @@
 """The interleaved comparison at the end of a search: A B C A B C, so that drift hits all alike."""
 
+import math
 from dataclasses import replace
 from statistics import median
 
@@ -9,13 +10,15 @@ from advisor.tuning.choice import FINAL, LEAST_GAIN, choose, round_of
 from advisor.tuning.cost import rate
 from advisor.tuning.progress import Said
 from advisor.tuning.session import FINAL_WINDOWS, FINALISTS, LEAST_ROUNDS, NEAR, Session
+from advisor.tuning.statistics import spread
 
 ROUNDS, MOST_ROUNDS = 5, 12
 """Of the comparison; and of one that five rounds leave open."""
 CLOSE = 0.02
 """What is preferred may be slower than the fastest by so much before more rounds look closer."""
-DISTURBED, MOST_REPEATS = 0.88, 2
-"""Of a configuration's own median: a run below it is repeated, so often at most."""
+DISTURBED, OUTLIER, MOST_REPEATS = 0.88, 3.0, 2
+"""A run below this share of the median of its configuration's rounds, and so many deviations below it, is repeated, so
+often at most."""
 OVERDRAFT_SHARE = 0.1
 """Of the budget: what it may be overdrawn by to complete the least comparison."""
 CHEAP = 0.98
@@ -27,29 +30,40 @@ def compare(session: Session) -> None:
     finalists = _finalists(session)
     if len(finalists) < 2:
         return
-    overdraft = OVERDRAFT_SHARE * session.limits.budget_seconds
+    exhaustive = session.limits.exhaustive
+    overdraft = math.inf if exhaustive else OVERDRAFT_SHARE * session.limits.budget_seconds
     done = max((number for t in session.trials if (number := round_of(t)) is not None), default=1)
     for number in range(done, MOST_ROUNDS + 1):
         if number > ROUNDS and not _open(session):
             return
-        room = session.left() + (overdraft if number <= LEAST_ROUNDS else 0)
+        room = session.left() + (overdraft if number <= (ROUNDS if exhaustive else LEAST_ROUNDS) else 0)
         if number > 1 and room < len(finalists) * session.typical():
             session.listen(Said(f"the budget ended the comparison after {count_text(number - 1, 'round')}"))
             return
         for config in finalists:
             if not any(round_of(t) == number and t.config == config for t in session.trials):
-                _measure(session, config, f"{FINAL} {number}")
-        if number >= LEAST_ROUNDS and _settled(session):
-            return
+                session.measure(config, f"{FINAL} {number}", windows=FINAL_WINDOWS)
+        if number >= LEAST_ROUNDS:
+            _repeat_disturbed(session, overdraft)
+            if _settled(session):
+                return
 
 
-def _measure(session: Session, config: Config, origin: str) -> None:
-    """One run of a round; one that falls out of its own row is disturbed, and run again in its round."""
-    usual = median([speed for t in session.good() if t.config == config and (speed := rate(t.measurement))] or [0.0])
-    for _ in range(1 + MOST_REPEATS):
-        trial = session.measure(config, origin, windows=FINAL_WINDOWS)
-        if not 0.0 < (rate(trial.measurement) or 0.0) < DISTURBED * usual:
-            return
+def _repeat_disturbed(session: Session, overdraft: float) -> None:
+    """Runs again what falls out of its own row of rounds, of whatever configuration, so that none is favoured."""
+    found: dict[tuple[Config, str], list[float]] = {}
+    for trial in session.good():
+        if round_of(trial) is not None:
+            found.setdefault((trial.config, trial.origin), []).append(rate(trial.measurement) or 0.0)
+    rows: dict[Config, list[float]] = {}
+    for (config, _), speeds in found.items():
+        rows.setdefault(config, []).append(max(speeds))
+    noise = spread([speed / median(row) for row in rows.values() for speed in row])
+    for (config, origin), speeds in found.items():
+        is_disturbed = max(speeds) < min(DISTURBED, 1 - OUTLIER * noise) * median(rows[config])
+        room = session.left() + overdraft > session.typical()
+        if is_disturbed and len(speeds) <= MOST_REPEATS and room:
+            session.measure(config, origin, windows=FINAL_WINDOWS)
 
 
 def _finalists(session: Session) -> list[Config]:
@@ -72,6 +86,8 @@ def _finalists(session: Session) -> list[Config]:
 
 def _seats(session: Session) -> int:
     """How many finalists beside the baseline there is time for."""
+    if session.limits.exhaustive:
+        return FINALISTS
     rounds = LEAST_ROUNDS * max(session.typical(), 1e-9)
     return int(min(max(session.left() / rounds - 1, 1), FINALISTS))
 

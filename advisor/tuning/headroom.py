@@ -53,7 +53,10 @@ def diagnose(baseline: Trial | None, parts: Sequence[Trial], trained: bool) -> D
     alone = _best(parts, "cached", baseline)
     if alone is None:
         return _by_waiting(baseline)
-    most = unpaired_ratio(alone.measurement.samples_per_second, baseline.measurement.samples_per_second)
+    windows = [trial.measurement.samples_per_second for trial in (alone, baseline)]
+    most = unpaired_ratio(*windows).at_other_times()
+    if most.is_vague():
+        return Diagnosis("unknown", _vague(most))
     verdict, why = _verdict(baseline, parts, most)
     not_seen = NOT_SEEN if _came_from_the_cache(_best(parts, "cold", baseline)) else ""
     return Diagnosis(verdict, f"{_gain(most)}; {verdict}: {why}{not_seen}", most)
@@ -72,6 +75,15 @@ def _gain(most: Ratio) -> str:
     if 1 - 1 / most.value < LEAST_WAIT:
         return f"the training step alone is no faster than the loop, {_percent(most.value)}{interval}"
     return f"the training step alone is {_percent(most.value)[1:]} faster than the loop{interval}: no loader gains more"
+
+
+def _vague(most: Ratio) -> str:
+    assert most.low is not None
+    assert most.high is not None
+    interval = f"95 % interval {_percent(most.low)} to {_percent(most.high)}"
+    return (
+        f"whether the training step alone is faster than the loop cannot be told, windows differ too much ({interval})"
+    )
 
 
 def _percent(ratio: float) -> str:

@@ -104,6 +104,23 @@ def test_a_loop_that_waits_is_searched_even_if_its_step_seems_no_faster() -> Non
         assert enough(diagnose(loop, [step(101)], trained=True), loop) is done
 
 
+def test_windows_that_differ_too_much_tell_nothing() -> None:
+    loop = Trial(0, WORKERS, Measurement("ok", samples_per_second=(10.0, 100.0, 190.0), wait_share=0.5))
+    diagnosis = diagnose(loop, [step(120)], trained=True)
+    assert diagnosis.verdict == "unknown"
+    assert diagnosis.says.startswith(
+        "whether the training step alone is faster than the loop cannot be told, windows differ too much (95 % interval"
+    )
+    assert not enough(diagnosis, loop)
+
+
+def test_the_interval_is_wider_than_that_of_the_windows_as_parts_are_not_measured_in_turn() -> None:
+    most = diagnose(ran(100), [step(200)], trained=True).most
+    assert most is not None
+    assert most.low is not None
+    assert 1.85 < most.low < 2 / 1.05
+
+
 def test_windows_of_two_trials_give_an_interval() -> None:
     ratio = unpaired_ratio((99.0, 100.0, 101.0), (49.5, 50.0, 50.5))
     assert ratio.value == pytest.approx(2.0)

@@ -311,9 +311,10 @@ def test_slow_trials_leave_time_for_a_comparison(tmp_path: Path) -> None:
 
 def test_exhaustive_measures_every_point_that_fits(tmp_path: Path) -> None:
     machine = Machine(cpu=5e-3)
-    search(machine, tmp_path, exhaustive=True, budget_seconds=1.0, max_trials=1_000)
+    result, _, _ = search(machine, tmp_path, exhaustive=True, budget_seconds=1.0, max_trials=1_000)
     grid = {(c.num_workers, c.prefetch_factor) for c in machine.runs}
     assert grid == {(0, None), *((w, p) for w in (1, 2, 3) for p in (1, 2, 4, 8))}
+    assert "final 5" in [t.origin for t in result.trials]
 
 
 @pytest.mark.parametrize("after", [0, 1, 3, 7, 13, 14, 17], ids=lambda n: f"after-{n}-trials")
