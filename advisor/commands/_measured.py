@@ -23,6 +23,7 @@ from advisor.tuning.bound import bound
 from advisor.tuning.choice import Choice, choose, round_of
 from advisor.tuning.cost import learn
 from advisor.tuning.drift import drift_note
+from advisor.tuning.epochs import Epoch
 from advisor.tuning.measuring import MEASURING, WARMING_UP
 from advisor.tuning.progress import Said
 from advisor.tuning.record import SCHEMA_VERSION, TEXT_LIMIT_BYTES, Record, parse_record
@@ -68,12 +69,20 @@ class Described:
     """Whether the data set has samples beyond those that trials read."""
     iterable: bool = False
     """Whether it is a stream."""
+    samples: int | None = None
+    """Of an epoch; ``None``: not known, or the data set stands for a larger one..."""
+    drop_last: bool = True
+    """...and whether its last batch is left out if it is not full."""
     loading_seconds: float = 0.0
     """What looking at it took."""
     vram_bytes: int | None = None
     """All memory of the accelerator that trials run on..."""
     vram_taken_bytes: int | None = None
     """...and what others and the context take of it."""
+
+    def epoch(self, ranks: int) -> Epoch | None:
+        """Of one rank, as a DistributedSampler cuts it; ``None``: not known."""
+        return None if self.samples is None else Epoch(-(-self.samples // ranks), self.drop_last)
 
 
 @dataclass(frozen=True)
@@ -204,7 +213,11 @@ def measure(
     ``vram``: what was estimated of an accelerator that is not here. ``begun``: a search to be gone on from.
     ``sharing``: how workers share a stream.
     """
-    cut = without(batching(described.declared, asked.ranks, asked.global_batch), vram.left_out if vram else ())
+    epoch, cut = described.epoch(asked.ranks), batching(described.declared, asked.ranks, asked.global_batch)
+    cut = without(cut, vram.left_out if vram else ())
+    if epoch is not None:
+        cut = without(cut, [size for size in cut.choices if size > epoch.samples])
+        cut = replace(cut, notes=(*cut.notes, *([note] if (note := epoch.note(cut.today)) else [])))
     base = baseline(described.declared, cut)
     if sharing is not None and sharing.repeats and base != useful(base):
         base, cut = useful(base), replace(cut, notes=(*cut.notes, taken_as(base)))
@@ -219,6 +232,7 @@ def measure(
         trained=described.declared.has_step or asked.step_time is not None,
         start_method=_text(parts.get("start_method")),
         amp=asked.amp,
+        epoch=epoch,
         repeats=sharing is not None and sharing.repeats,
     )
     key = validity_key(parts)

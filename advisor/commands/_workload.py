@@ -49,6 +49,10 @@ class Wanted:
     budget: float
     cpus: tuple[int, ...] | None = None
     """CPUs that trials are bound to, if they are."""
+    stands_for_more: bool = False
+    """Whether the data set was made up, so that its size says nothing."""
+    epoch_samples: int | None = None
+    """Samples of an epoch of one rank, if that is known."""
     loading_seconds: float = 0.0
     """What loading it took, which trials get beyond their time."""
 
@@ -66,6 +70,7 @@ class Wanted:
             slice_index=UNREAD_SLICE if part == "cold" else 0,
             part=part,
             cpus=self.cpus,
+            epoch_samples=self.epoch_samples,
         )
 
 
@@ -73,7 +78,8 @@ def wanted(
     workload: str, data: str | None, python: str | None, step_time: float | None, budget: float, cache: Path
 ) -> Wanted:
     """The workload with its data; the images of the built-in one are made once, below ``cache``."""
-    if workload == IMAGE_FILES and data is None:
+    made_up = workload == IMAGE_FILES and data is None
+    if made_up:
         from advisor.workloads.image_files import generate
 
         try:
@@ -84,7 +90,7 @@ def wanted(
                 "make room there, or name another folder by XDG_CACHE_HOME, or images of yours by --data"
             ) from None
     place = os.path.abspath(data) if data is not None else None
-    return Wanted(workload, place, _interpreter(python), step_time, budget)
+    return Wanted(workload, place, _interpreter(python), step_time, budget, stands_for_more=made_up)
 
 
 def _interpreter(python: str | None) -> str:
@@ -102,6 +108,8 @@ def describe(wanted: Wanted) -> Described:
     """What a first look, in the interpreter that trains, tells of the workload. Raises WorkloadError."""
     request, began = wanted.request(Config(batch_size=1)), time.monotonic()
     told = described(describe_workload(replace(request, seconds=max(request.seconds, 120.0))))
+    if wanted.stands_for_more:
+        told = replace(told, samples=None)
     return replace(told, loading_seconds=time.monotonic() - began)
 
 
@@ -148,7 +156,11 @@ def described(told: WorkloadDescription) -> Described:
             "gpus": ", ".join(told.devices),
             **({"vram_total_bytes": told.device_bytes} if told.device_bytes is not None else {}),
             **_told(declared),
+            # With what was measured otherwise before.
+            **({"epoch": "stream"} if told.iterable else {"epoch": "drop_last" if told.drop_last else "whole"}),
         },
+        samples=None if told.iterable else told.sample_count,
+        drop_last=told.drop_last,
         iterable=told.iterable,
         vram_bytes=told.device_bytes,
         vram_taken_bytes=_taken(told),

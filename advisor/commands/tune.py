@@ -220,7 +220,8 @@ def _measured_and_written(options: Options, own: Sequence[Setting], ready: Ready
         left = room_for_a_step(ready.described, options.vram, asked.ranks)
         room = resources(ready.snapshot.get(Budget), ready.bound, left)
         shared = sharing(job, ready.described)
-        run = runner(replace(job, cpus=ready.bound.cpus if ready.bound else None))
+        epoch, cpus = ready.described.epoch(asked.ranks), ready.bound.cpus if ready.bound else None
+        run = runner(replace(job, cpus=cpus, epoch_samples=epoch.samples if epoch else None))
         record, ended = measure(
             ready.described, asked, parts, room, ready.studies, run, sys.stderr, vram, before.begun, shared
         )

@@ -21,15 +21,18 @@ from advisor.errors import WorkloadError
 from advisor.model.trial import Config
 from advisor.model.workload import Workload
 from advisor.tuning.accounts import delay_seconds, reads_are_counted, reads_of, seconds_of
+from advisor.tuning.epochs import NEAR, batches_of
 from advisor.tuning.measuring import Edge, Figures, Loop, Plan, Window
 from advisor.tuning.reading import reading_notes
 from advisor.tuning.starting import CAME
 from advisor.tuning.windows import cost_of_a_sample, wait_share
+from advisor.workloads._counting import Counted
 from advisor.workloads._device import DeviceClock, has_gpu, memory_bytes, memory_notes, peak_bytes
 from advisor.workloads._estimate import estimated
 from advisor.workloads._kept import COPIED, KeptBatches
 from advisor.workloads._load import Loaded, from_anywhere, load
 from advisor.workloads._loader import Batches, build_loader, is_iterable
+from advisor.workloads._order import SLICE_SAMPLES
 from advisor.workloads._sharing import sharing
 from advisor.workloads._step import in_autocast
 from advisor.workloads._tensors import samples_in
@@ -149,6 +152,7 @@ def _description(loaded: Loaded) -> dict[str, Any]:
         "has_step": workload.step is not None,
         "iterable": is_iterable(workload.dataset),
         "sample_count": sample_count(workload.dataset),
+        "drop_last": workload.drop_last,
         "fingerprint": loaded.fingerprint,
         "code": loaded.code,
         **{name: getattr(workload, name) for name in (*declared, "persistent_workers", "batched")},
@@ -178,6 +182,10 @@ class _Trial:
         self.rates: list[float] = []
         self.device: DeviceClock | None = None
         self.kept: KeptBatches | None = None
+        size = self.config.batch_size
+        self.epoch = self._epoch()
+        last = self.epoch % size if self.epoch and size and not workload.drop_last else 0
+        self.counted = Counted(size, last or None) if size is not None else None
 
     def run(self) -> dict[str, Any]:
         """The figures of the measurement."""
@@ -189,14 +197,14 @@ class _Trial:
         self.tell({"progress": f"starting {workers} workers" if workers else "loading the first batch"})
         built = time.perf_counter()
         left = max(self.ends - time.monotonic(), 1.0)
-        batches = Batches(build_loader(self.workload, self.config, self.request["slice_index"], left))
-        size, part = self.config.batch_size, self.request["part"]
+        part = self.request["part"]
+        batches = Batches(build_loader(self.workload, self.config, self.request["slice_index"], left, self.epoch))
         if part in ("cached", "copied"):
             self.kept = KeptBatches(iter(batches), self.steps_device(part))
         loop = Loop(
             batches=iter(batches if self.kept is None else self.kept),
             train=train,
-            samples_in=samples_in if size is None else lambda batch: size,
+            samples_in=self.counted or samples_in,
             clock=time.perf_counter,
             cpu_clock=time.thread_time,
             delay_clock=lambda: delay_seconds("/proc/thread-self/schedstat"),
@@ -206,12 +214,34 @@ class _Trial:
             **({"finish": self.device.finish} if self.device is not None else {}),
         )
         figures = loop.measure(self._plan(built + left), built, self._note)
+        if not figures.windows and figures.ended:
+            raise WorkloadError(
+                "the data set can be iterated only once, as another iter() of it gave nothing, and it came to its end "
+                f"before a window was measured: {figures.discarded_steps} batches were taken to warm up"
+            )
         if not figures.windows:
             raise _TooSlow(
                 f"not one window was measured within {self.request['seconds']:g} s: {CAME} "
                 f"{figures.startup_seconds:.1f} s, and {figures.discarded_steps} steps followed"
             )
+        if not all(window.samples for window in figures.windows):
+            raise WorkloadError("collate_fn gives batches without a sample, so there is nothing to count")
         return self._result(figures, batches, trained=train is not None)
+
+    def _epoch(self) -> int | None:
+        """Samples of an epoch, where so few that its begin and end decide; ``None``: it is taken to have no end."""
+        told = self.request["epoch_samples"]
+        if told is None or is_iterable(self.workload.dataset) or self.config.batch_size is None:
+            return None
+        batches = batches_of(told, self.config.batch_size, self.workload.drop_last)
+        if batches == 0:
+            raise WorkloadError(
+                f"an epoch has {told} samples, fewer than a micro-batch of {self.config.batch_size}: with drop_last "
+                "its loader gives no batch"
+            )
+        short = batches < NEAR * max(self.config.num_workers * self.prefetch, 1)
+        in_full = self.request["part"] in ("loop", "loader")
+        return int(told) if short and in_full and told < 2 * SLICE_SAMPLES else None
 
     def steps_device(self, part: str) -> str | None:
         """Where kept batches are to lie; ``None``: where the loader left them."""
@@ -225,7 +255,12 @@ class _Trial:
             windows=self.request["windows"],
             window_seconds=self.request["window_seconds"],
             ends=ends,
+            epoch=self._batches_of_an_epoch(),
         )
+
+    def _batches_of_an_epoch(self) -> int:
+        size = self.config.batch_size
+        return batches_of(self.epoch, size, self.workload.drop_last) if self.epoch and size else 1
 
     def _trains(self) -> bool:
         """Whether the workload's own step runs, so that a window is to hold whole optimizer steps."""
@@ -259,12 +294,15 @@ class _Trial:
             "step_seconds": [w.median_step_seconds for w in windows] if trained else [],
             "peak_vram_bytes": peak_bytes(),
             "batch_bytes": batches.batch_bytes,
+            "warnings": [said] if self.counted and (said := self.counted.says()) else [],
             "notes": {**self._notes(figures, batches), **self._cost(figures), **memory_notes()},
         }
 
     def _cost(self, figures: Figures) -> dict[str, float]:
         if self.request["part"] in ("cached", "copied"):
             return {}  # nothing was loaded in the windows
+        if self.epoch and self.config.num_workers and not self.config.persistent_workers:
+            return {}  # workers were replaced in between
         reads = [(w.read, w.samples) for w in figures.windows]
         cost = cost_of_a_sample(figures, self.config.num_workers)
         cost |= reading_notes(reads, reads_are_counted(self.request["data"]))
@@ -288,9 +326,16 @@ class _Trial:
         }
         if samples is not None:
             notes["samples_of_the_data_set"] = samples
-        if self.config.num_workers and not self.config.persistent_workers and not is_iterable(self.workload.dataset):
+        restarts = self.config.num_workers and not self.config.persistent_workers
+        if restarts and self.epoch is None and not is_iterable(self.workload.dataset):
             # Not in the rates, which are taken inside one epoch: what a job pays whenever an epoch begins.
             notes["restart_seconds_per_epoch"] = round(figures.startup_seconds, 4)
+        if self.epoch is not None:
+            apart = "" if figures.whole_epochs else ", but windows do not hold whole ones, which take long"
+            between = f"{self._batches_of_an_epoch()} batches, and what comes between epochs is in the rates"
+            notes["epoch"] = between + apart
+        if figures.ended:
+            notes["end"] = "the data set came to its end, and can be iterated only once"
         if figures.update_seconds is not None:
             notes["update_seconds"] = round(figures.update_seconds, 6)
             notes["update"] = "timed by itself: an optimizer step is long for a window"

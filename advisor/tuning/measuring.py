@@ -6,6 +6,7 @@ backlog and ten steps more are thrown away first; a rate counts the time of data
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import lcm
 from statistics import median
 from typing import Any
 
@@ -28,7 +29,11 @@ LEAST_CUT_STEPS = 3
 WARMING_UP, MEASURING = "warming up", "measuring window"
 """What is told once batches come."""
 LONG_STEP_WINDOWS = 4.0
-"""An optimizer step that takes so many windows is not waited for."""
+"""An optimizer step, or an epoch, that takes so many windows is not waited for."""
+MOST_DRAINED = 0.1
+"""Of a window that the end of the data cut short: what workers may have had ready at its beginning."""
+END = object()
+"""In place of a batch: there are no more."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,8 @@ class Plan:
     window_seconds: float
     ends: float
     """Reading of the clock at which measuring must be over."""
+    epoch: int = 1
+    """Batches of an epoch, where windows are to hold whole ones, with what comes between them."""
 
     def backlog(self) -> int:
         """Batches that can be ready at most."""
@@ -102,6 +109,10 @@ class Figures:
     loading_samples: int = 0
     update_seconds: float | None = None
     """The optimizer's update; ``None``: it was not timed by itself, as windows hold whole optimizer steps."""
+    ended: bool = False
+    """Whether there were no more batches."""
+    whole_epochs: bool = True
+    """Whether windows hold whole epochs, if they are to."""
     windows: tuple[Window, ...] = ()
 
 
@@ -127,6 +138,11 @@ class Loop:
         self.edge, self.told = edge, told
         self.updates = Updates(1, update, finish, clock)
         self.longest = 0.0
+        self.typical = 0.0
+        """Seconds of a step while warming up."""
+        self.unit = 1
+        """Micro-batches that a window holds a multiple of: whole optimizer steps, and epochs."""
+        self.ended = False
 
     def measure(self, plan: Plan, built: float, on_window: Callable[[Window], None]) -> Figures:
         """Everything; ``built`` is when building the loader began."""
@@ -137,19 +153,26 @@ class Loop:
         self._warm_up(plan, first, figures)
         long = LONG_STEP_WINDOWS * plan.window_seconds
         self.updates.settle(_least(plan), lambda steps: steps * self.longest > long)
+        self.unit = lcm(self.updates.every, plan.epoch)
+        if figures.discarded_steps % plan.epoch or (plan.epoch > 1 and self.unit * self.typical > long):
+            self.unit, figures.whole_epochs = self.updates.every, False
         windows: list[Window] = []
-        while len(windows) < plan.windows and self.clock() + self.longest < plan.ends:
+        while not self.ended and len(windows) < plan.windows and self.clock() + self.longest < plan.ends:
             self.told(f"{MEASURING} {len(windows) + 1} of {plan.windows}")
             window = self._window(plan, self._window_seconds(plan, plan.windows - len(windows)))
             least = 1 if self.updates.apart else plan.accumulation
-            if window.whole or (not windows and window.steps >= max(LEAST_CUT_STEPS, least)):
+            if window.whole or (not windows and window.steps >= max(self._least_cut(plan), least)):
                 windows.append(window)
                 on_window(window)
             if not window.whole:
                 break
-        figures.windows = tuple(windows)
+        figures.windows, figures.ended = tuple(windows), self.ended
         figures.update_seconds = median(self.updates.timed) if self.updates.timed else None
         return figures
+
+    def _least_cut(self, plan: Plan) -> float:
+        """Micro-batches of a window that was cut short, and yet counts."""
+        return max(_least(plan), plan.backlog() / MOST_DRAINED) if self.ended else LEAST_CUT_STEPS
 
     def _window_seconds(self, plan: Plan, left: int) -> float:
         """As planned, or an even share of what time is left."""
@@ -171,18 +194,23 @@ class Loop:
             if figures.discarded_steps > 1:  # the first one builds what later ones reuse
                 self.longest = max(self.longest, now - before)
             done = figures.discarded_steps
-            if done >= wanted and now - began >= LEAST_WARM_UP_SECONDS:
+            self.typical = (now - began) / done
+            at_the_end = done % plan.epoch == 0 or now > short
+            if done >= wanted and now - began >= LEAST_WARM_UP_SECONDS and at_the_end:
                 return
             if (done >= least and now > short) or now > shortest:
                 figures.warm_up_cut_short = done < wanted
                 return
             batch = self._timed_next(figures)
+            if batch is END:
+                self.ended = True
+                return
 
     def _timed_next(self, figures: Figures) -> Any:
         """The next batch, its time and CPU time noted once the loop has got going."""
         delay, cpu, began = self.delay_clock(), self.cpu_clock(), self.clock()
-        batch = next(self.batches)
-        if figures.discarded_steps >= 2:
+        batch = next(self.batches, END)
+        if figures.discarded_steps >= 2 and batch is not END:
             figures.loading_wall_seconds += self.clock() - began
             figures.loading_cpu_seconds += self.cpu_clock() - cpu
             figures.loading_delay_seconds += self.delay_clock() - delay
@@ -190,14 +218,14 @@ class Loop:
         return batch
 
     def _window(self, plan: Plan, seconds: float) -> Window:
-        least, updated = _multiple(_least(plan), self.updates.every), len(self.updates.timed)
+        least, updated = _multiple(_least(plan), self.unit), len(self.updates.timed)
         before = self.edge()
         run = self._loaded if self.train is None else self._trained
         started = self.clock()
         steps, samples, wait, durations = run(plan, started, least, seconds)
         after = self.edge()
         took = self.clock() - started
-        whole = steps >= least and steps % self.updates.every == 0
+        whole = not self.ended and steps >= least and steps % self.unit == 0
         return Window(
             steps=steps,
             samples=samples,
@@ -221,7 +249,10 @@ class Loop:
         durations: list[float] = []
         before = started
         while True:
-            batch = next(batches)
+            batch = next(batches, END)
+            if batch is END:
+                self.ended = True
+                return steps, samples, wait, durations
             got = clock()
             train(batch)
             updates.trained()
@@ -232,7 +263,7 @@ class Loop:
             durations.append(now - before)
             self.longest = max(self.longest, now - before)
             before = now
-            if steps >= least and now - started >= seconds and steps % updates.every == 0:
+            if steps >= least and now - started >= seconds and steps % self.unit == 0:
                 return steps, samples, wait, durations
             if now + self.longest > plan.ends:
                 return steps, samples, wait, durations
@@ -244,15 +275,17 @@ class Loop:
         longest = self.longest
         before = started
         while True:
-            samples += samples_in(next(batches))
+            batch = next(batches, END)
+            if batch is END:
+                self.ended, self.longest = True, longest
+                return steps, samples, clock() - started, []
+            samples += samples_in(batch)
             now = clock()
             steps += 1
             if now - before > longest:
                 longest = now - before
             before = now
-            if (steps >= least and now - started >= seconds and steps % self.updates.every == 0) or (
-                now + longest > plan.ends
-            ):
+            if (steps >= least and now - started >= seconds and steps % self.unit == 0) or (now + longest > plan.ends):
                 self.longest = longest
                 return steps, samples, now - started, []
 

@@ -12,6 +12,7 @@ from advisor.tuning.autocast import Autocast, autocast
 from advisor.tuning.batching import Batching, candidate
 from advisor.tuning.choice import Preference, preference
 from advisor.tuning.cost import Cost, learn, rate
+from advisor.tuning.epochs import Epoch
 from advisor.tuning.prediction import NEAR_BEST, predicted
 from advisor.tuning.progress import Ended, Listen, Started, ignore
 from advisor.tuning.space import Bound, Resources, hopeless, space, violations
@@ -70,12 +71,15 @@ class Job:
     """How the platform starts workers; ``None``: not known, so they are never started otherwise."""
     amp: AutocastType | None = None
     """What the step is to be measured in too, by ``torch.autocast``; ``None``: that was not asked for."""
+    epoch: Epoch | None = None
+    """How much there is to load in one; ``None``: not known, or much."""
     repeats: bool = False
     """Whether the data set is a stream of which each worker gives every sample."""
 
     def bounds(self, batch: int) -> tuple[Bound, ...]:
         """The most workers that are of use with a micro-batch, whatever the resources."""
-        return ((sharing.MOST_WORKERS, sharing.REASON),) if self.repeats else ()
+        repeating = ((sharing.MOST_WORKERS, sharing.REASON),) if self.repeats else ()
+        return repeating if self.epoch is None else (*repeating, self.epoch.bound(batch))
 
 
 @dataclass
@@ -259,6 +263,8 @@ class Session:
         for most, why in self.job.bounds(self.batch_of(config)):
             if config.num_workers > most:
                 return why
+        if self.job.epoch is not None and not self.job.epoch.batches(self.batch_of(config)):
+            return "an epoch has no batch of that size"
         short = [name for name, excess in self.needs(config).items() if excess > 0]
         if short:
             return f"not enough {' and '.join(short)}"

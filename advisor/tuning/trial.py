@@ -85,6 +85,8 @@ class TrialRequest:
     """CPUs that the child and its workers are bound to; ``None``: those of advisor."""
     memory_limit_bytes: int | None = None
     """The trial is stopped when its processes together need more; ``None``: most of what is available."""
+    epoch_samples: int | None = None
+    """Samples of an epoch of one rank; ``None``: not known, or the data set stands for a larger one."""
     sizes: tuple[int, ...] = ()
     """Micro-batches whose peak is to be estimated."""
 
@@ -116,6 +118,8 @@ class WorkloadDescription:
     """Names of the accelerators that torch can use."""
     device: str
     """Where the step runs: ``cpu``, ``cuda``."""
+    drop_last: bool = True
+    """Whether its loader leaves out a last batch that is not full."""
     device_bytes: int | None = None
     """All memory of the accelerator..."""
     device_free_bytes: int | None = None

@@ -34,7 +34,10 @@ class KeptBatches:
             kept[0] = untouched
         del untouched
         while len(kept) < MOST_KEPT and len(kept) * bytes_of(kept[0]) < MOST_KEPT_BYTES:
-            kept.append(self._next())
+            try:
+                kept.append(self._next())
+            except StopIteration:
+                break
             yield from self._handed_out(kept[-1])
         for batch in cycle(kept):
             yield from self._handed_out(batch)

@@ -6,15 +6,20 @@ from typing import Any
 from advisor.errors import WorkloadError
 from advisor.model.trial import Config
 from advisor.model.workload import Workload
-from advisor.workloads._order import Endless
+from advisor.workloads._order import Order
 from advisor.workloads._tensors import bytes_of, tensors_of
 
 SEED = 0
 _END = object()
 
 
-def build_loader(workload: Workload, config: Config, slice_index: int, timeout_seconds: float) -> Any:
-    """A loader of ``workload`` as ``config`` says; a worker that gives nothing for ``timeout_seconds`` is an error."""
+def build_loader(
+    workload: Workload, config: Config, slice_index: int, timeout_seconds: float, epoch: int | None = None
+) -> Any:
+    """A loader of ``workload`` as ``config`` says; a worker that gives nothing for ``timeout_seconds`` is an error.
+
+    ``epoch``: samples after which it ends; ``None``: it has no end, unless the data set is a stream.
+    """
     import torch
     from torch.utils.data import DataLoader
 
@@ -28,14 +33,14 @@ def build_loader(workload: Workload, config: Config, slice_index: int, timeout_s
         "generator": torch.Generator().manual_seed(SEED),
     }
     if config.batch_size is not None:
-        options["drop_last"] = True  # a ragged last batch would be counted as a full one
+        options["drop_last"] = epoch is None or workload.drop_last
     if has_workers:
         options["prefetch_factor"] = config.prefetch_factor
         options["persistent_workers"] = config.persistent_workers
         options["timeout"] = timeout_seconds
         options["multiprocessing_context"] = config.multiprocessing_context
     if not is_iterable(workload.dataset):
-        options["sampler"] = Endless(len(workload.dataset), slice_index, workload.shuffle, SEED)
+        options["sampler"] = Order(len(workload.dataset), slice_index, workload.shuffle, SEED, epoch)
     return DataLoader(workload.dataset, **options)
 
 
@@ -47,7 +52,7 @@ def is_iterable(dataset: Any) -> bool:
 
 
 class Batches:
-    """The batches of a loader, which is begun again when it ends."""
+    """The batches of a loader, which is begun again when it ends; they end where it gives none after that."""
 
     def __init__(self, loader: Any) -> None:
         self.loader = loader
@@ -60,6 +65,8 @@ class Batches:
         while True:
             batches = iter(self.loader)
             first = next(batches, _END)
+            if first is _END and self.epochs:
+                return
             if first is _END:
                 size = self.loader.batch_size
                 raise WorkloadError(f"the data set came to its end before it gave one batch of {size} samples")

@@ -11,16 +11,17 @@ TURNS = 6
 _64_BITS = (1 << 64) - 1
 
 
-class Endless:
-    """Indices of one slice of a seeded permutation, again and again.
+class Order:
+    """Indices of one slice of a seeded permutation, again and again without an end, or of one epoch."""
 
-    It has no end, so that a small data set stands for a large one: workers are not drained and filled every few steps.
-    """
-
-    def __init__(self, samples: int, slice_index: int, shuffle: bool, seed: int) -> None:
+    def __init__(self, samples: int, slice_index: int, shuffle: bool, seed: int, epoch: int | None = None) -> None:
+        """``epoch``: samples of one; after so many of the permutation, from its beginning on, there is an end."""
         slices = max(samples // SLICE_SAMPLES, 1)
         number = slice_index % slices
         self.start, self.end = samples * number // slices, samples * (number + 1) // slices
+        self.ends = epoch is not None
+        if epoch is not None:
+            self.start, self.end = 0, min(epoch, samples)
         self.samples, self.shuffle, self.seed = samples, shuffle, seed
 
     def __iter__(self) -> Iterator[int]:
@@ -28,6 +29,8 @@ class Endless:
         while True:
             for start in range(0, len(part), SLICE_SAMPLES):
                 yield from self._indices(part[start : start + SLICE_SAMPLES])
+            if self.ends:
+                return
 
     def _part(self) -> Any:
         """The slice; of a large data set the positions of its indices in the permutation, which is not made."""

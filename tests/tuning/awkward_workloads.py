@@ -147,6 +147,38 @@ class Stream(IterableDataset):
         yield from torch.arange(20.0)
 
 
+class Once(IterableDataset):
+    """Its second iterator gives nothing."""
+
+    def __init__(self, samples=4000):
+        self.left = iter(range(samples))
+
+    def __iter__(self):
+        for number in self.left:
+            time.sleep(0.0005)
+            yield torch.full((16,), float(number))
+
+
+def once_briefly():
+    return Once(200)
+
+
+def ragged_epochs():
+    return Workload(Samples(), batch_size=4, drop_last=False)
+
+
+def without_samples():
+    return Workload(Samples(), collate_fn=lambda samples: torch.empty(0, 16))
+
+
+def filtered():
+    return Workload(Samples(), collate_fn=lambda samples: torch.stack(samples[1:]))
+
+
+def sequence_first():
+    return Workload(Samples(), collate_fn=lambda samples: torch.stack(samples, dim=1))
+
+
 class Batched(Samples):
     """Gives whole batches by itself."""
 

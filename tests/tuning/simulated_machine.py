@@ -9,6 +9,7 @@ from random import Random
 from advisor.model.trial import AutocastType, Config, Measurement, Outcome, Part
 from advisor.tuning.batching import Declared, baseline, batching
 from advisor.tuning.choice import Choice, choose
+from advisor.tuning.epochs import Epoch
 from advisor.tuning.progress import Event
 from advisor.tuning.search import Outcome as Result
 from advisor.tuning.search import run_search
@@ -109,6 +110,7 @@ def search(
     amp: AutocastType | None = None,
     all_parts: bool = False,
     repeats: bool = False,
+    epoch: Epoch | None = None,
     **limits: object,
 ) -> tuple[Result, Choice, Config]:
     """``all_parts``: of a job with an accelerator, and with samples that no trial reads."""
@@ -118,7 +120,7 @@ def search(
     room = resources or Resources(cpus=machine.cpus)
     job = Job(
         base, cut, room, accelerated=all_parts, has_unread=all_parts, trained=machine.step > 0,
-        start_method=start_method, amp=amp, repeats=repeats,
+        start_method=start_method, amp=amp, repeats=repeats, epoch=epoch,
     )  # fmt: skip
     with open_study(folder, "key", cut.choices) as study:
         listen = (events if events is not None else []).append

@@ -23,9 +23,11 @@ class Machine:
         self.trained = 0
         self.updates = 0
         self.unfinished = 0.0
+        self.last: int | None = None
+        """The batch that is the last one."""
 
     def batches(self) -> Iterator[int]:
-        while True:
+        while self.taken != self.last:
             seconds = self.load(self.taken)
             self.now += seconds
             self.cpu += seconds / 4
@@ -191,3 +193,47 @@ def test_an_optimizer_step_that_can_be_waited_for_is_whole(accumulation: int, wi
     figures, _ = machine.measure(plan(accumulation=accumulation, window_seconds=window))
     assert {w.steps for w in figures.windows} == {accumulation}
     assert figures.update_seconds is None
+
+
+@pytest.mark.parametrize("accumulation", [1, 4])
+@pytest.mark.parametrize("step", [0.02, None])
+def test_windows_hold_whole_epochs_and_the_pauses_between_them(step: float | None, accumulation: int) -> None:
+    def load(n: int) -> float:
+        return 0.5 if n % 7 == 0 else 0.01
+
+    machine = Machine(load, step)
+    figures, _ = machine.measure(plan(epoch=7, accumulation=accumulation))
+    an_epoch = 0.5 + 6 * 0.01 + 7 * (step or 0.0)
+    assert figures.discarded_steps % 7 == 0
+    assert figures.whole_epochs
+    assert [w.steps % (7 * accumulation) for w in figures.windows] == [0, 0, 0]
+    assert [w.rate() for w in figures.windows] == pytest.approx([7 * 8 / an_epoch] * 3)
+
+
+def test_an_epoch_that_is_long_for_a_window_is_not_waited_for() -> None:
+    machine = Machine(lambda n: 0.1, step=0.1)
+    figures, _ = machine.measure(plan(epoch=40))
+    assert not figures.whole_epochs
+    assert [w.steps for w in figures.windows] == [20, 20, 20]
+
+
+@pytest.mark.parametrize("step", [0.02, None])
+@pytest.mark.parametrize(("last", "windows"), [(20, 0), (60, 1)])
+def test_batches_that_end_are_measured_if_they_make_a_window(step: float | None, last: int, windows: int) -> None:
+    """Ten of them are for warming up, or 30 where that is short."""
+    machine = Machine(lambda n: 0.01, step)
+    machine.last = last
+    figures, _ = machine.measure(plan(window_seconds=30.0))
+    assert figures.ended
+    assert [w.rate() for w in figures.windows] == pytest.approx([8 / (0.01 + (step or 0.0))] * windows)
+
+
+def test_what_workers_had_ready_when_batches_end_is_no_large_part_of_a_window() -> None:
+    machine = Machine(lambda n: 0.01, step=0.01)
+    machine.last = 2 * 32 + 10 + 319
+    figures, _ = machine.measure(plan(num_workers=8, prefetch_factor=4, window_seconds=30.0))
+    assert figures.ended
+    assert figures.windows == ()
+    machine.taken, machine.last = 0, 2 * 32 + 10 + 330
+    figures, _ = machine.measure(plan(num_workers=8, prefetch_factor=4, window_seconds=30.0, ends=machine.now + 1e3))
+    assert len(figures.windows) == 1

@@ -10,7 +10,7 @@ from advisor.errors import WorkloadError
 from advisor.model.trial import Config
 from advisor.workloads._load import built_in, load
 from advisor.workloads._loader import Batches, build_loader
-from advisor.workloads._order import SLICE_SAMPLES, Endless
+from advisor.workloads._order import SLICE_SAMPLES, Order
 from advisor.workloads._tensors import bytes_of, samples_in, tensors_of
 from advisor.workloads.image_files import ImageFiles, generate
 
@@ -143,16 +143,16 @@ def test_a_file_that_is_no_image_is_named(tmp_path: Path) -> None:
 
 
 def test_indices_are_one_permutation_again_and_again() -> None:
-    order = iter(Endless(10, 0, shuffle=True, seed=0))
+    order = iter(Order(10, 0, shuffle=True, seed=0))
     first, second = ([next(order) for _ in range(10)] for _ in range(2))
     assert sorted(first) == list(range(10))
     assert first == second != list(range(10))
-    assert [next(iter(Endless(10, 3, shuffle=False, seed=0)))] == [0]
+    assert [next(iter(Order(10, 3, shuffle=False, seed=0)))] == [0]
 
 
 def test_slices_of_a_large_data_set_have_nothing_in_common() -> None:
     samples = 2 * SLICE_SAMPLES + 7
-    slices = [Endless(samples, number, shuffle=True, seed=0) for number in range(3)]
+    slices = [Order(samples, number, shuffle=True, seed=0) for number in range(3)]
     assert (slices[0].end, slices[1].start, slices[1].end) == (slices[1].start, slices[1].start, samples)
     assert (slices[2].start, slices[2].end) == (slices[0].start, slices[0].end)
     indices = iter(slices[1])

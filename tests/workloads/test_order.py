@@ -4,7 +4,7 @@ from itertools import islice
 
 import pytest
 
-from advisor.workloads._order import MOST_PERMUTED, SLICE_SAMPLES, Endless, permuted
+from advisor.workloads._order import MOST_PERMUTED, SLICE_SAMPLES, Order, permuted
 
 torch = pytest.importorskip("torch")
 
@@ -20,7 +20,7 @@ def test_a_permutation_by_position_is_one(samples: int) -> None:
 
 def test_a_slice_of_a_huge_data_set_is_drawn_without_the_rest() -> None:
     huge = 3_000_000_000
-    one, other = (Endless(huge, number, shuffle=True, seed=0) for number in (0, 1))
+    one, other = (Order(huge, number, shuffle=True, seed=0) for number in (0, 1))
     length = one.end - one.start
     assert SLICE_SAMPLES <= length < 2 * SLICE_SAMPLES
     first = list(islice(iter(one), length + 5))
@@ -34,10 +34,10 @@ def test_a_slice_of_a_huge_data_set_is_drawn_without_the_rest() -> None:
 
 def test_a_data_set_that_can_be_permuted_whole_is() -> None:
     order = torch.randperm(1000, generator=torch.Generator().manual_seed(0)).tolist()
-    assert list(islice(iter(Endless(1000, 0, shuffle=True, seed=0)), 2000)) == order * 2
+    assert list(islice(iter(Order(1000, 0, shuffle=True, seed=0)), 2000)) == order * 2
     assert MOST_PERMUTED * 8 <= 1 << 27
 
 
 @pytest.mark.parametrize("samples", [10, 3_000_000_000])
 def test_without_shuffling_samples_come_in_order(samples: int) -> None:
-    assert list(islice(iter(Endless(samples, 0, shuffle=False, seed=0)), 8)) == list(range(8))
+    assert list(islice(iter(Order(samples, 0, shuffle=False, seed=0)), 8)) == list(range(8))
