@@ -120,6 +120,24 @@ def assemble(
     make them.
     Raises ConflictError (settings of equal rank disagree) and InputError before anything is written.
     """
+    output = output_of(
+        snapshot, report, plan, validity=validity, basis=basis, measured=measured, extra_files=extra_files, keep=keep
+    )
+    return write_out(out, output)
+
+
+def output_of(
+    snapshot: Snapshot,
+    report: Report,
+    plan: Plan,
+    *,
+    validity: Mapping[str, object] | None = None,
+    basis: str = "",
+    measured: str = "",
+    extra_files: Mapping[str, str] | None = None,
+    keep: Collection[str] = (),
+) -> Output:
+    """What `assemble` writes. Raises ConflictError."""
     raise_conflicts(plan)
     generated = render(template_texts(), template_context(plan, load_targets(), basis, snapshot))
     review = markdown.text(report, snapshot, plan) + (f"\n{measured}" if measured else "")
@@ -130,8 +148,7 @@ def assemble(
         committed[FACTS_FILE] = committed_json(snapshot, scrubber)
         ignored["observations.json"] = full_json(snapshot, scrubber)
     records = (FACTS_FILE, TUNING_FILE)
-    output = Output(committed, ignored, records, keep=(*keep, FACTS_FILE), validity=validity or {})
-    return write_out(out, output)
+    return Output(committed, ignored, records, keep=(*keep, FACTS_FILE), validity=validity or {})
 
 
 def _for_others(files: Mapping[str, str], scrubber: Scrubber) -> dict[str, str]:

@@ -22,6 +22,8 @@ class Files:
     out: str
     total: int
     changed: int
+    stays: str | None = None
+    """What the loader settings there rest on, where they are an earlier run's as nothing could be measured now."""
 
 
 def text(record: Record, report: Report | None, files: Files | None, diagnosis: bool = False) -> str:
@@ -31,7 +33,7 @@ def text(record: Record, report: Report | None, files: Files | None, diagnosis: 
         ("Batch", f"{_batch(record)}, ranks {record.ranks}"),
         ("Headroom", record.headroom),
         ("Baseline", _baseline(record)),
-        *([] if diagnosis else _chosen(record)),
+        *([] if diagnosis else _chosen(record, files)),
         *(("Failed", line) for line in failures(record.trials)),
         ("Search", f"{count_text(len(record.trials), 'trial')}; {record.stopped}"),
         *([("VRAM", record.vram.says)] if record.vram else []),
@@ -56,10 +58,13 @@ def _rate(candidate: Candidate) -> str:
     return f"{candidate.samples_per_second:,.0f} samples/s"
 
 
-def _chosen(record: Record) -> list[tuple[str, str]]:
+def _chosen(record: Record, files: Files | None) -> list[tuple[str, str]]:
     choice = record.choice
     if choice.config is None:
-        return [("Chosen", f"nothing: {choice.why}; no DataLoader settings are written")]
+        written = "no DataLoader settings are written"
+        if files is not None and files.stays is not None:
+            written = f"the DataLoader settings and tuning.json of an earlier run stay ({files.stays})"
+        return [("Chosen", f"nothing: {choice.why}; {written}")]
     measured = choice.of(choice.config)
     rows = [("Chosen", described(choice.config) + (f": {_rate(measured)}" if measured else ""))]
     if choice.changes and choice.gain is not None:
@@ -112,6 +117,7 @@ def as_json(record: Record, report: Report | None, files: Files | None, diagnosi
         "failing": [f.rule for f in report.failing()] if report else None,
         "disputed": [f.rule for f in report.disputed()] if report else None,
         "out": files.out if files else None,
+        "stays": files.stays if files else None,
         "files": files.total if files else None,
     }
     return json.dumps(document, indent=1, sort_keys=True) + "\n"

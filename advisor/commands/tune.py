@@ -2,6 +2,9 @@
 
 Probes anew, evaluates the rules, measures the job's present settings, searches for better ones, and keeps the cheapest
 that come within noise of the best. What was measured is used again until something that advisor looks at has changed.
+
+Exit status: 0 measured (or used again) and written; 1 findings as severe as --fail-on; 3 nothing could be measured, or
+a probe failed: the rest is written all the same, and what an earlier run measured stays.
 """
 
 import os
@@ -15,7 +18,7 @@ import click
 
 from advisor.commands import _summary
 from advisor.commands._amp import amp_option, refuse_without_a_step
-from advisor.commands._assemble import NUMA_BINDING, asked_by, assemble, job_as_chosen
+from advisor.commands._assemble import NUMA_BINDING, asked_by, job_as_chosen
 from advisor.commands._binding import Binding, binding
 from advisor.commands._busy import refuse_foreign_gpu_work, wait_until_quiet
 from advisor.commands._cache import cache_folder
@@ -23,7 +26,6 @@ from advisor.commands._given import given_options
 from advisor.commands._interrupt import stoppable
 from advisor.commands._job import LAUNCH, Sizes, bound_as, file_options, job_told
 from advisor.commands._measured import (
-    TUNING_FILE,
     Asked,
     Described,
     Earlier,
@@ -34,12 +36,13 @@ from advisor.commands._measured import (
     validity,
 )
 from advisor.commands._options import Duration, StepTime, sample_option
-from advisor.commands._own import of_a_rank, refuse_another_batch, together
+from advisor.commands._own import of_a_rank, refuse_another_batch
 from advisor.commands._rules import evaluated
 from advisor.commands._snapshot import derive, probe_host
 from advisor.commands._vram import estimate, room_for_a_step, vram_option
 from advisor.commands._waivers import after_waivers, read_waivers, waivers_option
 from advisor.commands._workload import Wanted, describe, refuse_a_second_step, runner, sharing, wanted
+from advisor.commands._writing import expected, outlives, written
 from advisor.derived.budget import Budget
 from advisor.errors import InputError
 from advisor.host.captured import open_root
@@ -51,13 +54,12 @@ from advisor.model.snapshot import Snapshot, scrubber_of
 from advisor.model.trial import AutocastType
 from advisor.planning.merge import plan
 from advisor.planning.requests import requested
+from advisor.planning.write import refuse_unwritable
 from advisor.probes.cpu import Cpu
 from advisor.targets._base import load_targets
 from advisor.tuning.batching import batching
-from advisor.tuning.curve import measured_section
-from advisor.tuning.record import TEXT_LIMIT_BYTES, Record, parse_record, record_text
+from advisor.tuning.record import TEXT_LIMIT_BYTES, Record, parse_record
 from advisor.tuning.session import Limits
-from advisor.tuning.settings import recorded_settings
 from advisor.tuning.validity import Part
 from advisor.workloads._data import data_sample
 
@@ -163,7 +165,9 @@ def tune(options: Options) -> int:
     if options.replay is not None:
         record = parse_record(read_text(options.replay, TEXT_LIMIT_BYTES), printable(options.replay), replay=True)
         _print(options, record, None, None)
-        return 0
+        return 0 if record.choice.config is not None else 3
+    if not options.diagnose_only:
+        refuse_unwritable(options.out)
     own = [requested(wish, load_targets()) for wish in options.wishes]
     accepted = read_waivers(options.waivers)
     host = open_root("/")
@@ -207,6 +211,8 @@ class Ready:
 
 
 def _measured_and_written(options: Options, own: Sequence[Setting], ready: Ready, job: Wanted) -> int:
+    if not options.diagnose_only:
+        refuse_unwritable(options.out, expected(ready.snapshot, ready.report, own))
     asked = _asked(options, ready.snapshot)
     refuse_another_batch(own, of_a_rank(batching(ready.described.declared, asked.ranks, asked.global_batch)))
     parts = _validity(options, asked, ready)
@@ -229,15 +235,26 @@ def _measured_and_written(options: Options, own: Sequence[Setting], ready: Ready
         _print(options, record, None, None)
         if ended is not None:
             ended()
-        return 0
-    ready = _as_chosen(ready, record)
-    files = _written(options, own, ready, record)
+        return _status(options, ready, record, None)
+    stays = outlives(record, options.out)
+    ready = _as_chosen(ready, stays or record)
+    files = written(ready.snapshot, ready.report, own, options.out, record, stays, lambda note: _say(options, note))
     if ended is not None:
         ended()
     _print(options, record, ready.report, files)
-    for defect in ready.defects:
-        click.echo(f"advisor: {printable(defect)}", err=True)
-    return 3 if ready.defects else int(_at_or_above(ready.report, options.fail_on))
+    return _status(options, ready, record, stays)
+
+
+def _status(options: Options, ready: Ready, record: Record, stays: Record | None) -> int:
+    """The exit status; what makes it 3 is told on standard error."""
+    wrong = list(ready.defects)
+    if record.choice.config is None:
+        kept = f"; the DataLoader settings in {options.out} stay as an earlier run measured them" if stays else ""
+        wrong.append(f"{record.choice.why}{kept}")
+    for line in wrong:
+        click.echo(f"advisor: {printable(line)}", err=True)
+    at_or_above = not options.diagnose_only and _at_or_above(ready.report, options.fail_on)
+    return 3 if wrong else int(at_or_above)
 
 
 def _as_chosen(ready: Ready, record: Record) -> Ready:
@@ -316,25 +333,6 @@ def _validity(options: Options, asked: Asked, ready: Ready) -> dict[str, Part]:
     }
     parts = validity(described, batching(described.declared, asked.ranks, asked.global_batch), conditions)
     return committed_parts(parts, scrubber_of(ready.snapshot))
-
-
-def _written(options: Options, own: Sequence[Setting], ready: Ready, record: Record) -> _summary.Files:
-    snapshot, report = ready.snapshot, ready.report
-    loader = together(recorded_settings(record), own)
-    for note in loader.notes:
-        _say(options, note)
-    made = plan([*asked_by(report, snapshot), *loader.measured, *loader.own], snapshot, load_targets())
-    written = assemble(
-        snapshot,
-        report,
-        made,
-        options.out,
-        validity=record.validity,
-        basis=record.header(),
-        measured=measured_section(record),
-        extra_files={TUNING_FILE: record_text(record)},
-    )
-    return _summary.Files(options.out, len(written.changed) + len(written.unchanged), len(written.changed))
 
 
 def _say(options: Options, note: str | None) -> None:

@@ -1,8 +1,11 @@
 """Writing OUT: whole files or none, only what changed, never over an edit of the user's, never outside OUT."""
 
+import errno
 import os
 import stat
-from collections.abc import Collection, Iterable, Mapping
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -50,11 +53,53 @@ def write_out(out: str | Path, output: Output) -> Written:
     Raises InputError before anything is written: an edited file, a link that leaves OUT, a wrong advisor.lock.
     """
     root = _named(out)
+    with _told(root):
+        return _put(root, output, _looked_at(root, output))
+
+
+def refuse_unwritable(out: str | Path, output: Output | None = None) -> None:
+    """Raises InputError for an OUT that cannot be a folder or be written, and for all that `write_out` would refuse.
+
+    Nothing is written: it tells before a long run what would else be told after it.
+    """
+    root = _named(out)
+    with _told(root):
+        _refuse_folder(root)
+        if output is None:
+            return
+        seen = _looked_at(root, output)
+        for path in sorted(path for path in seen.new if seen.new[path] != seen.found[path]):
+            _refuse_folder((root / path).parent)
+
+
+@contextmanager
+def _told(root: Path) -> Iterator[None]:
     try:
-        return _write(root, output)
+        yield
     except OSError as error:
         what = printable(error.filename or root)
         raise InputError(f"cannot write {what}: {error.strerror}; choose another folder with --out") from None
+
+
+def _refuse_folder(folder: Path) -> None:
+    """Raises OSError where ``folder`` cannot be made, or nothing can be written in it."""
+    there = next(place for place in (folder, *folder.absolute().parents) if _is_there(place))
+    if not there.is_dir():
+        raise OSError(errno.ENOTDIR, "it is no folder", str(there))
+    try:
+        with tempfile.TemporaryFile(dir=there):  # access(2) knows nothing of servers that let nobody write
+            pass
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(there)) from None
+
+
+def _is_there(path: Path) -> bool:
+    """Also of a link that leads nowhere."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def _named(out: str | Path) -> Path:
@@ -83,7 +128,17 @@ def unlisted(out: str | Path, folder: str) -> list[str]:
     return [str(Path(out) / name) for name in sorted(found)[:_MOST_NAMED]]
 
 
-def _write(root: Path, output: Output) -> Written:
+@dataclass(frozen=True)
+class _Seen:
+    """What OUT holds where something is to be written or removed."""
+
+    former: Lock
+    new: Mapping[str, bytes]
+    found: Mapping[str, bytes | None]
+    stale: list[str]
+
+
+def _looked_at(root: Path, output: Output) -> _Seen:
     former = former_lock(root)
     new = {
         path: text.encode("utf-8", "backslashreplace") for path, text in {**output.committed, **output.ignored}.items()
@@ -96,17 +151,11 @@ def _write(root: Path, output: Output) -> Written:
         del new[_YOURS_IF_THERE]
     guarded = [path for path in (*new, *stale) if path not in output.records and path not in output.ignored]
     _refuse_edited(root, [path for path in guarded if _is_edited(path, found, new, former)], former)
-    return _put(root, former, output, new, found, [path for path in stale if found[path] is not None])
+    return _Seen(former, new, found, [path for path in stale if found[path] is not None])
 
 
-def _put(
-    root: Path,
-    former: Lock,
-    output: Output,
-    new: Mapping[str, bytes],
-    found: Mapping[str, bytes | None],
-    stale: list[str],
-) -> Written:
+def _put(root: Path, output: Output, seen: _Seen) -> Written:
+    former, new, found, stale = seen.former, seen.new, seen.found, seen.stale
     changed = sorted(path for path in new if new[path] != found[path])
     hashes = {path: content_hash(data) for path, data in new.items() if path not in output.ignored}
     kept = {path: former.files[path] for path in output.keep if path in former.files and path not in hashes}
@@ -201,12 +250,9 @@ def write_record(out: str | Path, path: str, text: str) -> bool:
     """
     root = _named(out)
     data = text.encode("utf-8", "backslashreplace")
-    try:
+    with _told(root):
         refuse_outside(root, path)
         if _content(root / path) == data:
             return False
         _replace_file(root / path, data)
-    except OSError as error:
-        what = printable(error.filename or root)
-        raise InputError(f"cannot write {what}: {error.strerror}; choose another folder with --out") from None
     return True

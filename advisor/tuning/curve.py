@@ -24,6 +24,19 @@ def measured_section(record: Record) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
+def in_vain_section(record: Record) -> str:
+    """Markdown for report.md, of a later run that could measure nothing, below what an earlier one measured."""
+    lines = [
+        *("## Measured again in vain", ""),
+        f"A later run ({_plain(record.basis)}) chose nothing, as {_plain(record.choice.why)}. What is told above, the "
+        "DataLoader settings and tuning.json are the earlier run's.",
+        "",
+        *(f"- Failed: {_plain(line.rstrip('.'))}." for line in failures(record.trials)),
+        *(f"- Note: {_plain(note.rstrip('.'))}." for note in record.all_notes()),
+    ]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
 def _head(record: Record) -> Iterator[str]:
     yield from ("## Measured data loading", "")
     yield from (f"{_plain(record.basis)}.", "")
