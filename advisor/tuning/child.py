@@ -343,9 +343,9 @@ class _Trial:
             notes["batches"] = COPIED
         if figures.warm_up_cut_short:
             notes["warm_up"] = "cut short: steps are slow for the time limit"
-        if len(figures.windows) < self.request["windows"]:
+        if len(figures.windows) < self.request["windows"] and not figures.ended:
             notes["windows"] = f"{len(figures.windows)} of {self.request['windows']}, for want of time"
-        if not figures.windows[-1].whole:
+        if not figures.windows[-1].whole and not figures.ended:
             notes["window"] = f"cut short after {figures.windows[-1].steps} steps, for want of time"
         return notes
 

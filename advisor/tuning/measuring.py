@@ -150,13 +150,14 @@ class Loop:
         self.updates = replace(self.updates, accumulation=plan.accumulation)
         first = next(self.batches)
         figures.startup_seconds = self.clock() - built
-        self._warm_up(plan, first, figures)
+        windows = self._warm_up(plan, first, figures)
         long = LONG_STEP_WINDOWS * plan.window_seconds
         self.updates.settle(_least(plan), lambda steps: steps * self.longest > long)
         self.unit = lcm(self.updates.every, plan.epoch)
         if figures.discarded_steps % plan.epoch or (plan.epoch > 1 and self.unit * self.typical > long):
             self.unit, figures.whole_epochs = self.updates.every, False
-        windows: list[Window] = []
+        for window in windows:
+            on_window(window)
         while not self.ended and len(windows) < plan.windows and self.clock() + self.longest < plan.ends:
             self.told(f"{MEASURING} {len(windows) + 1} of {plan.windows}")
             window = self._window(plan, self._window_seconds(plan, plan.windows - len(windows)))
@@ -178,8 +179,10 @@ class Loop:
         """As planned, or an even share of what time is left."""
         return min(plan.window_seconds, max(plan.ends - self.clock(), 0.0) / left)
 
-    def _warm_up(self, plan: Plan, first: Any, figures: Figures) -> None:
+    def _warm_up(self, plan: Plan, first: Any, figures: Figures) -> list[Window]:
+        """Discards steps; where all there is was too fast for that, what came after enough of them is a window."""
         self.told(WARMING_UP)
+        settled: tuple[float, Edge, Figures] | None = None
         wanted = 2 * plan.backlog() + SETTLING_STEPS
         least = plan.backlog() + LEAST_SETTLING_STEPS
         began = now = self.clock()
@@ -197,14 +200,35 @@ class Loop:
             self.typical = (now - began) / done
             at_the_end = done % plan.epoch == 0 or now > short
             if done >= wanted and now - began >= LEAST_WARM_UP_SECONDS and at_the_end:
-                return
+                return []
+            if done == wanted:
+                settled = now, self.edge(), replace(figures)
             if (done >= least and now > short) or now > shortest:
                 figures.warm_up_cut_short = done < wanted
-                return
+                return []
             batch = self._timed_next(figures)
             if batch is END:
                 self.ended = True
-                return
+                enough = settled is not None and done - wanted >= self._least_cut(plan)
+                return [self._settled(*settled, figures)] if settled is not None and enough else []
+
+    def _settled(self, began: float, before: Edge, then: Figures, figures: Figures) -> Window:
+        """What was measured since ``then`` as a window."""
+        after, took = self.edge(), self.clock() - began
+        steps = figures.discarded_steps - then.discarded_steps
+        figures.discarded_steps = then.discarded_steps
+        return Window(
+            steps=steps,
+            samples=figures.loading_samples - then.loading_samples,
+            seconds=took,
+            wait_seconds=figures.loading_wall_seconds - then.loading_wall_seconds,
+            median_step_seconds=took / steps,
+            workers_cpu_seconds=_difference(after.workers_cpu_seconds, before.workers_cpu_seconds),
+            workers_delay_seconds=_difference(after.workers_delay_seconds, before.workers_delay_seconds),
+            device_busy_seconds=_difference(after.device_busy_seconds, before.device_busy_seconds),
+            whole=False,
+            read=between(before.reads, after.reads),
+        )
 
     def _timed_next(self, figures: Figures) -> Any:
         """The next batch, its time and CPU time noted once the loop has got going."""

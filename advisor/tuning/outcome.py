@@ -47,7 +47,8 @@ _FRAME = re.compile(r'^\s*File "([^"\n]+)", line (\d+)', re.MULTILINE)
 _EXCEPTION = re.compile(r"(?:[a-z_]\w*\.)*[A-Z]\w*(?:: |:?$)")
 _OURS = re.compile(r"/trial-\w+/(?:advisor/|trial_child\.py)")
 """Files of advisor as a trial sees them: below the folder of the trial, whose name is another each time."""
-_NOT_THE_USERS = ("/site-packages/", "/dist-packages/", "/lib/python3", "<")
+_INSTALLED = ("/site-packages/", "/dist-packages/")
+_NOT_THE_USERS = (*_INSTALLED, "/lib/python3", "<")
 _CRASHES = {signal.SIGSEGV, signal.SIGABRT, signal.SIGILL, signal.SIGFPE}
 
 
@@ -144,10 +145,10 @@ def warnings_in(output: str) -> tuple[str, ...]:
 
 
 def place_in(text: str) -> str | None:
-    """``FILE:LINE`` of the innermost frame of the user's own code in a traceback, else of a library's innermost."""
+    """``FILE:LINE`` of the innermost frame of the user's own code in a traceback, else of an installed library's."""
     frames: list[tuple[str, str]] = [f for f in _FRAME.findall(text) if not _OURS.search(f[0])]
     own = [f for f in frames if not any(part in f[0] for part in _NOT_THE_USERS)]
-    for file, line in reversed(own or frames):
+    for file, line in reversed(own or [f for f in frames if any(part in f[0] for part in _INSTALLED)]):
         return f"{file}:{line}"
     return None
 

@@ -160,7 +160,7 @@ class Once(IterableDataset):
 
 
 def once_briefly():
-    return Once(200)
+    return Once(100)
 
 
 def ragged_epochs():

@@ -218,7 +218,7 @@ def test_an_epoch_that_is_long_for_a_window_is_not_waited_for() -> None:
 
 
 @pytest.mark.parametrize("step", [0.02, None])
-@pytest.mark.parametrize(("last", "windows"), [(20, 0), (60, 1)])
+@pytest.mark.parametrize(("last", "windows"), [(20, 0), (61, 1)])
 def test_batches_that_end_are_measured_if_they_make_a_window(step: float | None, last: int, windows: int) -> None:
     """Ten of them are for warming up, or 30 where that is short."""
     machine = Machine(lambda n: 0.01, step)
@@ -226,6 +226,20 @@ def test_batches_that_end_are_measured_if_they_make_a_window(step: float | None,
     figures, _ = machine.measure(plan(window_seconds=30.0))
     assert figures.ended
     assert [w.rate() for w in figures.windows] == pytest.approx([8 / (0.01 + (step or 0.0))] * windows)
+
+
+@pytest.mark.parametrize("step", [0.001, None])
+def test_batches_that_end_while_warming_up_are_a_window_once_enough_were_discarded(step: float | None) -> None:
+    machine = Machine(lambda n: 0.001, step)
+    machine.last = 10 + 40
+    figures, told = machine.measure(plan())
+    assert figures.ended
+    assert figures.discarded_steps == 10
+    assert [w.steps for w in figures.windows] == [40]
+    assert figures.windows[0].rate() == pytest.approx(8 / (0.001 + (step or 0.0)))
+    assert list(figures.windows) == told
+    machine.last = machine.taken + 10 + 19
+    assert machine.measure(plan(ends=machine.now + 1e3))[0].windows == ()
 
 
 def test_what_workers_had_ready_when_batches_end_is_no_large_part_of_a_window() -> None:

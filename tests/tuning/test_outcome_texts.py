@@ -181,6 +181,7 @@ def test_the_place_is_never_in_advisor_itself() -> None:
     script = 'File "/tmp/trial-hj9yexpy/trial_child.py", line 11, in <module>\n'
     assert place_in(ours + torchs) == "/x/site-packages/torch/utils/data/_utils/collate.py:272"
     assert place_in(script + ours) is None
+    assert place_in(ours + 'File "/usr/lib/python3.11/multiprocessing/reduction.py", line 60, in dump\n') is None
     assert place_in('File "/home/ada/trial-7/advisor.py", line 2, in f\n' + ours) == "/home/ada/trial-7/advisor.py:2"
 
 

@@ -89,6 +89,7 @@ def test_a_stream_that_can_be_iterated_only_once_is_measured_as_far_as_it_goes()
     measured = trial("Once", ALONE, window_seconds=60.0)
     assert (measured.outcome, measured.message) == ("ok", "")
     assert "only once" in str(measured.notes["end"])
+    assert "window" not in measured.notes
     short = trial("once_briefly", ALONE)
     assert short.outcome == "user-error"
     assert "can be iterated only once" in short.message
