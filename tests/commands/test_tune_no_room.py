@@ -31,18 +31,19 @@ def fill(folder: Path) -> None:
             return
 
 
-def test_a_full_folder_for_temporary_files_is_named(tmp_path: Path) -> None:
+def test_a_full_folder_for_temporary_files_is_named() -> None:
     def act() -> None:
-        mount_tmpfs(str(tmp_path), "size=8k,mode=0777")
-        tempfile.tempdir = str(tmp_path)
-        (tmp_path / "filler").write_bytes(b"x" * 4096)
+        mount_tmpfs(folder, "size=8k,mode=0777")
+        tempfile.tempdir = folder
+        (Path(folder) / "filler").write_bytes(b"x" * 4096)
         with pytest.raises(InputError) as caught:
             run_trial(TrialRequest(Config(batch_size=1), "image-files"))
-        said = f"cannot write in {tmp_path}, the folder for temporary files: {FULL}; make room there or set TMPDIR"
+        said = f"cannot write in {folder}, the folder for temporary files: {FULL}; make room there or set TMPDIR"
         assert str(caught.value).startswith(said)
-        assert os.listdir(tmp_path) == ["filler"]
+        assert os.listdir(folder) == ["filler"]
 
-    apart(NEW_MOUNTS, act)
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # not tmp_path: of a long one /tmp is used instead
+        apart(NEW_MOUNTS, act)
 
 
 def test_a_full_cache_is_named_by_what_is_written_there(tmp_path: Path) -> None:
