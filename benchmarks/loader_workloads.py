@@ -22,6 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from advisor import Workload
 
 SAMPLES = 4096
+LENGTH = 1 << 16
+"""Samples of an epoch, which are the same again and again: its begin and its end are to decide nothing."""
 STEP_SECONDS = 20e-3
 TOKENS = 64 * 1024 * 1024
 CONTEXT = 1024
@@ -34,7 +36,7 @@ class Waiting(Dataset):
         self.seconds = seconds
 
     def __len__(self):
-        return SAMPLES
+        return LENGTH
 
     def __getitem__(self, index):
         time.sleep(self.seconds)
@@ -48,7 +50,7 @@ class Computing(Dataset):
         self.rounds = rounds
 
     def __len__(self):
-        return SAMPLES
+        return LENGTH
 
     def __getitem__(self, index):
 
@@ -65,17 +67,17 @@ class InMemory(Dataset):
         self.rows = torch.arange(SAMPLES * 64, dtype=torch.float32).view(SAMPLES, 64)
 
     def __len__(self):
-        return SAMPLES
+        return LENGTH
 
     def __getitem__(self, index):
-        return self.rows[index]
+        return self.rows[index % SAMPLES]
 
 
 class HeavyTailed(Dataset):
     """Most samples wait 1 ms, one of a hundred 150 ms."""
 
     def __len__(self):
-        return SAMPLES
+        return LENGTH
 
     def __getitem__(self, index):
         time.sleep(0.15 if random.Random(index).random() < 0.01 else 1e-3)
@@ -86,7 +88,7 @@ class Large(Dataset):
     """Two MiB a sample, made by copying: batches fill a small /dev/shm."""
 
     def __len__(self):
-        return SAMPLES
+        return LENGTH
 
     def __getitem__(self, index):
         return torch.full((512 * 1024,), float(index))
@@ -106,7 +108,7 @@ class Pictures(Dataset):
             self.files.append(file.getvalue())
 
     def __len__(self):
-        return SAMPLES
+        return LENGTH
 
     def __getitem__(self, index):
         from PIL import Image
