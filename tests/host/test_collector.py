@@ -225,6 +225,7 @@ def test_nothing_is_left_of_one_that_was_killed(name: str, number: signal.Signal
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "TMPDIR": str(work)},
+        preexec_fn=_hears_signals,
     )
     assert _in_time(lambda: any(command == "sleep\x00998\x00" for command in _commands(work)))
     process.send_signal(number)
@@ -233,6 +234,12 @@ def test_nothing_is_left_of_one_that_was_killed(name: str, number: signal.Signal
     if number != signal.SIGKILL:
         assert process.returncode == 128 + number
     assert _in_time(lambda: not any(command == "sleep\x00998\x00" for command in _commands(work)))
+
+
+def _hears_signals() -> None:
+    """A suite that runs in the background, or under nohup, has them ignored, which no shell can undo."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _commands(work: Path) -> list[str]:
