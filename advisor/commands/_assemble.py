@@ -1,7 +1,7 @@
 """Everything under OUT, put together once for `render` and `tune`."""
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -156,7 +156,10 @@ def _for_others(files: Mapping[str, str], scrubber: Scrubber) -> dict[str, str]:
 
     A rule's setting of which that is not true is withheld, see `advisor.planning.refusal`; an operator's is his own.
     """
-    return {
-        path: scrubber.comments(text) if path.startswith(_MUST_STAY_TRUE) else scrubber.text(text)
-        for path, text in files.items()
-    }
+    return {path: _passed(path, scrubber)(text) for path, text in files.items()}
+
+
+def _passed(path: str, scrubber: Scrubber) -> Callable[[str], str]:
+    if path.startswith(_MUST_STAY_TRUE):
+        return scrubber.comments
+    return scrubber.json if path.endswith(".json") else scrubber.text

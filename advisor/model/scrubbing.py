@@ -21,6 +21,7 @@ NCCL's variables) leaves out more on its own.
     a host called nccl), or be all there is in the path of a mount (``/data/atlas``).
 """
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +35,7 @@ _IN_NAMES = re.compile(
     | (?: (?<![0-9A-Za-z]) | (?<=pod) )
         (?P<uuid> {_HEX}{{8}}(?P<dash>[-_])(?:{_HEX}{{4}}(?P=dash)){{3}}{_HEX}{{12}} ) (?![0-9A-Za-z])
     | (?<=[/-]) (?P<id> {_HEX}{{64}} ) (?![0-9A-Za-z])
-    | (?: (?<![0-9A-Za-z]) (?=3\d*[a-f]) (?P<wwid> 3[0-9a-f]{{16}}(?:[0-9a-f]{{16}})? )
+    | (?: (?<![0-9A-Za-z.]) (?=3\d*[a-f]) (?P<wwid> 3[0-9a-f]{{16}}(?:[0-9a-f]{{16}})? )
         | (?:(?<=\bnaa\.)|(?<=\beui\.)|(?<=\bwwn-0x)) (?P<told>{_HEX}{{16,32}}) ) (?![0-9A-Za-z])
     """,
     re.VERBOSE,
@@ -71,6 +72,8 @@ _ALSO_EVERYDAY = frozenset((
 SHORTEST_NAME = 3
 _TECHNICAL = re.compile(r"[a-z]{1,2}\d{1,4}[a-z]{0,2}|(?:cgroup|cuda|ext|gen|ipv|mlx|nfs|pcie|raid|sha|smb)\d+")
 """What sentences call cards, file systems and versions."""
+_LITERAL = re.compile(r'(?P<text>"(?:[^"\\]|\\.)*")(?P<name>\s*:)?')
+"""Of a JSON document: a text, or the name of a field."""
 _WORD_ENDS = r"(?<![0-9A-Za-z]){}(?![0-9A-Za-z])"
 _PARTS = re.compile(r"[^\s,\"'=:]+")
 _JOINED = re.compile(r"HOSTNAME(?:[_-]|\\x2d)|(?:[_-]|x2d)HOSTNAME")
@@ -138,6 +141,17 @@ class Scrubber:
         """``text`` of a file that is run or installed: only its comments are for people, the rest must stay true."""
         lines = text.split("\n")
         return "\n".join(self.text(line) if line.lstrip().startswith("#") else line for line in lines)
+
+    def json(self, document: str) -> str:
+        """A JSON ``document``: its texts pass, but neither its names nor its numbers, whose digits mean something."""
+        return _LITERAL.sub(self._literal, document)
+
+    def _literal(self, found: re.Match[str]) -> str:
+        if found["name"] is not None:
+            return found[0]
+        text = str(json.loads(found["text"]))
+        scrubbed = self.text(text)
+        return found[0] if scrubbed == text else json.dumps(scrubbed, ensure_ascii=False)
 
     def hides(self, text: str) -> bool:
         """Whether something of ``text`` is not for others, or was replaced before."""

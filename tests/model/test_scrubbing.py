@@ -48,6 +48,27 @@ def test_devices(text: str, told: str | None) -> None:
     assert scrubbed(scrubbed(text)) == scrubbed(text)
 
 
+def test_of_a_json_document_only_texts_pass() -> None:
+    host = Scrubber.of(Known((), (), (), ("node17",)))
+    document = """{
+ "node17": [1.3456789012345678e-6, 3.600508b4, 3600508400105210000, true],
+ "of \\"node17\\"": {"said": "on \\"node17\\", in\\n/dev/disk/by-id/x", "empty": "", "colon": "a\\": node17"}
+}
+"""
+    assert (
+        host.json(document)
+        == """{
+ "node17": [1.3456789012345678e-6, 3.600508b4, 3600508400105210000, true],
+ "of \\"node17\\"": {"said": "on \\"HOSTNAME\\", in\\n/dev/disk/by-id/...", "empty": "", "colon": "a\\": HOSTNAME"}
+}
+"""
+    )
+
+
+def test_digits_of_a_number_are_no_name_of_a_disk() -> None:
+    assert scrubbed("1.3456789012345678e-06 s") == "1.3456789012345678e-06 s"
+
+
 def test_devices_stay_apart_and_keep_their_numbers_wherever_they_stand() -> None:
     known = Known(("enxffffffffffff",), (), ("/sys/class/net/enx001122aabbcc",))
     scrubber = Scrubber.of(known)
