@@ -79,6 +79,9 @@ def main() -> int:
         return _compare(names, asked)
     do = {"record": _record, "live": _live, "confirm": _confirm}[asked.what]
     for name in names:
+        if asked.what != "record" and not (asked.folder / f"{name}.jsonl").exists():
+            print(f"{asked.folder} holds no grid of {name}: record it first, or use --only", file=sys.stderr)
+            return 2
         do(name, asked)
     return 0
 

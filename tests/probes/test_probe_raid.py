@@ -11,16 +11,7 @@ from advisor.host.base import command_origin
 from advisor.host.captured import open_root
 from advisor.model.facts import evidence_path
 from advisor.model.snapshot import Snapshot, Source, committed_json
-from advisor.probes._raid import (
-    ALWAYS_WRITE_BACK,
-    WRITE_BACK,
-    WRITE_THROUGH,
-    cached_policies,
-    parse_level,
-    parse_media,
-    parse_os_device,
-    told,
-)
+from advisor.probes._raid import ALWAYS_WRITE_BACK, WRITE_BACK, WRITE_THROUGH
 from advisor.probes._raid_storcli import parse_cache_code, parse_controllers, with_virtual_drives
 from advisor.probes.raid import read
 from tests.raid_machines import CARD, MEGACLI, MEGARAID, PERCCLI, STORCLI, VALL, Command, drive_of, machine, only
@@ -376,49 +367,6 @@ def test_a_card_that_its_tool_leaves_out_is_there_all_the_same(tmp_path: Path) -
     raid = read(machine(tmp_path, cards, {STORCLI: answer(storcli()), VALL: answer(details())}))
     assert raid.controllers is not None
     assert [(one.address, one.drives is None) for one in raid.controllers] == [(CARD, False), ("0000:af:00.0", True)]
-
-
-@pytest.mark.parametrize(
-    ("text", "level"),
-    [
-        ("RAID6", "raid6"),
-        ("RAID 6 (ADG)", "raid6"),
-        ("1+0", "raid10"),
-        ("6 Reed-Solomon", "raid6"),
-        ("10", "raid10"),
-        (5, "raid5"),
-        ("Spanned_volume", "spanned_volume"),
-        ("N/A", None),
-        (None, None),
-    ],
-)
-def test_levels(text: object, level: str | None) -> None:
-    assert parse_level(text) == level
-
-
-@pytest.mark.parametrize(
-    ("texts", "media"),
-    [(["SSD", "HDD"], "mixed"), (["SAS"], "hdd"), (["Solid State NVMe"], "ssd"), (["?"], None), ([], None)],
-)
-def test_media(texts: list[str], media: str | None) -> None:
-    assert parse_media(texts) == media
-
-
-@pytest.mark.parametrize(
-    ("text", "device"), [("/dev/sda (Disk 0)", "/dev/sda"), ("N/A", None), ("sda", None), ("/dev/$(id)", None)]
-)
-def test_names_of_disks(text: str, device: str | None) -> None:
-    assert parse_os_device(text) == device
-
-
-@pytest.mark.parametrize("text", ["", " - ", "N/A", "NA", None, True, [], {}])
-def test_words_for_nothing(text: object) -> None:
-    assert told(text) is None
-
-
-def test_policies_without_a_word_about_caching_are_not_told() -> None:
-    assert cached_policies(None, "OK", "Disabled") == (None, None)
-    assert cached_policies("Enabled", "OK", None) == (None, None)
 
 
 def test_no_serial_number_is_kept(tmp_path: Path) -> None:
